@@ -1,0 +1,131 @@
+//! The one table of error codes and of what people read.
+
+use serde::{Deserialize, Serialize};
+
+/// Stable names of everything that can go wrong, as browsers and scripts see them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorCode {
+    InvalidMessage,
+    ProjectPathInvalid,
+    ProjectDuplicate,
+    ProjectNotFound,
+    SessionNotFound,
+    SessionLoadFailed,
+    SessionCreateFailed,
+    TurnInProgress,
+    UnsupportedCliType,
+    AgentNotInstalled,
+    AgentHandshakeFailed,
+    AgentUnavailable,
+    AgentProtocolError,
+    ProcessCrash,
+    ProjectIdRequired,
+    StorageFailed,
+    Forbidden,
+    Unauthorized,
+    InternalError,
+}
+
+impl ErrorCode {
+    pub const ALL: [Self; 19] = [
+        Self::InvalidMessage,
+        Self::ProjectPathInvalid,
+        Self::ProjectDuplicate,
+        Self::ProjectNotFound,
+        Self::SessionNotFound,
+        Self::SessionLoadFailed,
+        Self::SessionCreateFailed,
+        Self::TurnInProgress,
+        Self::UnsupportedCliType,
+        Self::AgentNotInstalled,
+        Self::AgentHandshakeFailed,
+        Self::AgentUnavailable,
+        Self::AgentProtocolError,
+        Self::ProcessCrash,
+        Self::ProjectIdRequired,
+        Self::StorageFailed,
+        Self::Forbidden,
+        Self::Unauthorized,
+        Self::InternalError,
+    ];
+
+    /// What a person reads. `about` is the agent's name, the agent type or the agent's own words, where the text has a
+    /// place for it.
+    pub fn message(self, about: &str) -> String {
+        match self {
+            Self::InvalidMessage => "Invalid request payload.".into(),
+            Self::ProjectPathInvalid => "Directory does not exist".into(),
+            Self::ProjectDuplicate => "Project already added".into(),
+            Self::ProjectNotFound => "Project not found".into(),
+            Self::SessionNotFound => "Session not found".into(),
+            Self::SessionLoadFailed => "Could not load session".into(),
+            Self::SessionCreateFailed => "Could not create session".into(),
+            Self::TurnInProgress => "The agent is still working".into(),
+            Self::UnsupportedCliType => format!("Agent type not supported: {about}"),
+            Self::AgentNotInstalled => format!("Could not start {about}. Check that it's installed."),
+            Self::AgentHandshakeFailed => format!("Could not connect to {about}"),
+            Self::AgentUnavailable => format!("Connection to {about} lost. Reconnecting..."),
+            Self::AgentProtocolError => about.into(),
+            Self::ProcessCrash => format!("{about} stopped unexpectedly"),
+            Self::ProjectIdRequired => "projectId is required".into(),
+            Self::StorageFailed => "Could not save the change. Check the data directory's disk and permissions.".into(),
+            Self::Forbidden => "This request is not allowed.".into(),
+            Self::Unauthorized => "Open the link that Liminal Builder printed when it started.".into(),
+            Self::InternalError => "Unexpected server error.".into(),
+        }
+    }
+
+    /// The code as it is written on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidMessage => "INVALID_MESSAGE",
+            Self::ProjectPathInvalid => "PROJECT_PATH_INVALID",
+            Self::ProjectDuplicate => "PROJECT_DUPLICATE",
+            Self::ProjectNotFound => "PROJECT_NOT_FOUND",
+            Self::SessionNotFound => "SESSION_NOT_FOUND",
+            Self::SessionLoadFailed => "SESSION_LOAD_FAILED",
+            Self::SessionCreateFailed => "SESSION_CREATE_FAILED",
+            Self::TurnInProgress => "TURN_IN_PROGRESS",
+            Self::UnsupportedCliType => "UNSUPPORTED_CLI_TYPE",
+            Self::AgentNotInstalled => "AGENT_NOT_INSTALLED",
+            Self::AgentHandshakeFailed => "AGENT_HANDSHAKE_FAILED",
+            Self::AgentUnavailable => "AGENT_UNAVAILABLE",
+            Self::AgentProtocolError => "AGENT_PROTOCOL_ERROR",
+            Self::ProcessCrash => "PROCESS_CRASH",
+            Self::ProjectIdRequired => "PROJECT_ID_REQUIRED",
+            Self::StorageFailed => "STORAGE_FAILED",
+            Self::Forbidden => "FORBIDDEN",
+            Self::Unauthorized => "UNAUTHORIZED",
+            Self::InternalError => "INTERNAL_ERROR",
+        }
+    }
+}
+
+/// A code and the words for it, inside stream events and turns. Agents have codes of their own, so it is a string.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ErrorDetail {
+    pub code: String,
+    pub message: String,
+}
+
+impl ErrorDetail {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code: code.as_str().into(), message: message.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_written_as_serde_writes_it_and_has_words() {
+        for code in ErrorCode::ALL {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+            assert!(!code.message("Codex").is_empty());
+        }
+    }
+}
