@@ -107,10 +107,7 @@ impl Guardian {
     /// Until somebody speaks or the ladder is due.
     fn wait(&self, any_child: bool) -> (bool, bool) {
         let left = self.ladder.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let timeout = left.map(|left| Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        });
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let reaper = any_child.then_some(&self.reaper);
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2);
         fds.extend(self.lifeline.as_ref().map(|lifeline| PollFd::new(lifeline, PollFlags::IN)));
