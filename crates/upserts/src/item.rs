@@ -17,8 +17,6 @@ pub(crate) struct Item {
     pub(crate) parent: Option<ItemId>,
     /// Where the same source item was continued from, after something closed that part of it.
     pub(crate) continues: Option<usize>,
-    /// Length of all those parts together.
-    pub(crate) bytes_before: usize,
     pub(crate) source_timestamp: Timestamp,
     pub(crate) content: Content,
     pub(crate) state: State,
@@ -37,8 +35,8 @@ pub(crate) enum State {
     Open,
     Complete,
     Error(ErrorDetail),
-    /// Taken back by its source: never shown if it was not, and closed if it was. Nothing more is heard of it.
-    Cancelled,
+    /// Cancelled by its source before anyone saw it.
+    Dropped,
 }
 
 impl Item {
@@ -81,7 +79,7 @@ impl Item {
         let (status, error) = match &self.state {
             State::Open if self.batch.shown => (UpsertStatus::Update, None),
             State::Open => (UpsertStatus::Create, None),
-            State::Complete | State::Cancelled => (UpsertStatus::Complete, None),
+            State::Complete | State::Dropped => (UpsertStatus::Complete, None),
             State::Error(error) => (UpsertStatus::Error, Some(error.clone())),
         };
         let body = match &self.content {
