@@ -110,6 +110,11 @@ impl Translator {
         step.into_output(&self.session)
     }
 
+    /// The agent goes on under another id.
+    pub(crate) fn rename(&mut self, session: SessionId) {
+        self.session = session;
+    }
+
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
@@ -134,6 +139,11 @@ impl Translator {
     /// A command of the present turn has not ended, as far as the agent said.
     pub(crate) fn has_open_command(&self) -> bool {
         self.turns.back().is_some_and(|turn| turn.tools.iter().any(ToolState::is_open_command))
+    }
+
+    /// A call shows this terminal.
+    pub(crate) fn shows_terminal(&self, terminal: &str) -> bool {
+        self.turns.iter().any(|turn| turn.tools.iter().any(|tool| tool.shows_terminal(terminal)))
     }
 
     /// The user's message was handed to the agent.

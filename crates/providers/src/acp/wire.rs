@@ -228,6 +228,23 @@ impl Update {
     }
 }
 
+impl Update {
+    /// Part of the conversation, rather than of what is known about it.
+    pub(crate) fn is_said(&self) -> bool {
+        matches!(
+            self,
+            Self::UserText(_)
+                | Self::AgentText(_)
+                | Self::Thought(_)
+                | Self::ToolCall(_)
+                | Self::ToolCallUpdate(_)
+                | Self::Notice(_)
+                | Self::Compaction(_)
+                | Self::CompactionSummary(_)
+        )
+    }
+}
+
 /// The result of `session/prompt`. Its own type, for a stop reason we do not know must not lose the turn's end.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -235,6 +252,13 @@ pub(crate) struct PromptResult {
     pub(crate) stop_reason: String,
     #[serde(default)]
     pub(crate) usage: Option<TokenUse>,
+}
+
+impl PromptResult {
+    /// What a cancelled prompt is answered with, for a turn whose answer is not waited for.
+    pub(crate) fn cancelled() -> Self {
+        Self { stop_reason: "cancelled".into(), usage: None }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
