@@ -70,7 +70,8 @@ fn model_option(answer: &Value) -> Option<ConfigOption> {
         })
         .collect();
     let value = choices.first()?.value.clone();
-    let value = choices.iter().find(|choice| choice.value == MODEL_DEFAULT).map_or(value, |choice| choice.value.clone());
+    let value =
+        choices.iter().find(|choice| choice.value == MODEL_DEFAULT).map_or(value, |choice| choice.value.clone());
     Some(ConfigOption { id: MODEL.into(), name: "Model".into(), category: ConfigCategory::Model, value, choices })
 }
 

@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_report_names_its_call_and_its_result() {
-        let text = "<task-notification>\n<tool-use-id>toolu_1</tool-use-id>\n<status>failed</status>\n<result>no</result>";
+        let text =
+            "<task-notification>\n<tool-use-id>toolu_1</tool-use-id>\n<status>failed</status>\n<result>no</result>";
         let report = TaskReport { call: Some("toolu_1".into()), result: "no".into(), failed: true };
         assert_eq!(of(text), Prompt::TaskReport(report));
     }

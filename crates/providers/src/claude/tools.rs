@@ -173,7 +173,8 @@ fn shown_of(name: &str, detail: &mut ToolDetail, structured: &Value) -> Option<S
         }
         ToolKind::Edit => {
             let path = text("filePath")?;
-            let hunks: Vec<_> = structured["structuredPatch"].as_array()?.iter().filter_map(|h| hunk(path, h)).collect();
+            let hunks: Vec<_> =
+                structured["structuredPatch"].as_array()?.iter().filter_map(|h| hunk(path, h)).collect();
             if !hunks.is_empty() {
                 detail.content = hunks;
             } else if let (Some("create"), Some(content)) = (text("type"), text("content")) {
@@ -254,8 +255,13 @@ mod tests {
 
     #[test]
     fn a_failed_command_shows_its_exit_code_and_its_words() {
-        let (detail, outcome) =
-            end("Bash", json!({"command": "ls x"}), "Exit code 2\nls: no x", true, json!("Error: Exit code 2\nls: no x"));
+        let (detail, outcome) = end(
+            "Bash",
+            json!({"command": "ls x"}),
+            "Exit code 2\nls: no x",
+            true,
+            json!("Error: Exit code 2\nls: no x"),
+        );
         assert_eq!((detail.command.as_deref(), detail.exit_code), (Some("ls x"), Some(2)));
         assert_eq!(outcome, Outcome { output: "ls: no x".into(), is_error: true });
     }
@@ -296,7 +302,8 @@ mod tests {
 
     #[test]
     fn no_result_of_any_shape_makes_it_panic() {
-        let structured = [json!(null), json!(1), json!([]), json!({"file": 1}), json!({"structuredPatch": [{"lines": [""]}]})];
+        let structured =
+            [json!(null), json!(1), json!([]), json!({"file": 1}), json!({"structuredPatch": [{"lines": [""]}]})];
         for name in ["Read", "Edit", "Write", "Bash", "Task", "AskUserQuestion", "mcp__x__y", ""] {
             for structured in &structured {
                 end(name, json!({"questions": [1], "edits": 3}), "é", false, structured.clone());

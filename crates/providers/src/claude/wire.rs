@@ -24,9 +24,6 @@ pub enum Line {
     ControlCancelRequest {
         request_id: String,
     },
-    ConversationReset {
-        new_conversation_id: Option<String>,
-    },
     /// Only in files: what was put into the conversation beside the messages.
     Attachment {
         #[serde(default)]
@@ -192,6 +189,11 @@ pub struct StreamLine {
 pub enum StreamBody {
     MessageStart {
         message: Message,
+    },
+    /// The last figures of a message.
+    MessageDelta {
+        #[serde(default)]
+        usage: Usage,
     },
     ContentBlockStart {
         index: u64,

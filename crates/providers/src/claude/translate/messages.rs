@@ -69,6 +69,7 @@ impl Translator {
                     self.model_speaks(message.model);
                 }
             }
+            StreamBody::MessageDelta { usage } if parent.is_none() => self.finish_usage(usage),
             StreamBody::ContentBlockStart { index, content_block } => {
                 self.block_begins(parent, index, content_block, now, out);
             }
@@ -89,18 +90,11 @@ impl Translator {
                 let delta = ItemDelta { item_id: block.item.clone(), delta_content: piece, tool: None };
                 self.say(&turn, now, StreamPayload::ItemDelta(delta), out);
             }
-            StreamBody::Unknown => {}
+            StreamBody::MessageDelta { .. } | StreamBody::Unknown => {}
         }
     }
 
-    fn block_begins(
-        &mut self,
-        parent: Option<String>,
-        index: u64,
-        block: Block,
-        now: Timestamp,
-        out: &mut Vec<Said>,
-    ) {
+    fn block_begins(&mut self, parent: Option<String>, index: u64, block: Block, now: Timestamp, out: &mut Vec<Said>) {
         let Some(turn) = self.turn_of(parent.as_deref()) else { return };
         let parent_item = parent.as_deref().map(Self::item_of);
         let Some(message) = self.thread(&parent).message.clone() else { return };
@@ -203,9 +197,10 @@ impl Translator {
             }
             Block::Image { .. } | Block::Unknown => return,
         };
-        let streamed = thread.blocks.iter_mut().find(|block| {
-            block.call.is_none() && block.is_message == is_message && !block.confirmed
-        });
+        let streamed = thread
+            .blocks
+            .iter_mut()
+            .find(|block| block.call.is_none() && block.is_message == is_message && !block.confirmed);
         let item = match streamed {
             Some(block) => {
                 block.confirmed = true;

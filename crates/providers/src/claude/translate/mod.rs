@@ -36,10 +36,17 @@ pub enum Said {
     TurnEnded(TurnRecord),
     Facts(SessionFacts),
     PermissionAsked(PermissionRequest),
-    PermissionWithdrawn { request_id: String },
-    Answer { request_id: String, answer: Result<Value, String> },
+    PermissionWithdrawn {
+        request_id: String,
+    },
+    Answer {
+        request_id: String,
+        answer: Result<Value, String>,
+    },
     /// A question we have no answer for.
-    UnknownRequest { request_id: String },
+    UnknownRequest {
+        request_id: String,
+    },
     /// The conversation goes on under another id.
     SessionChanged(AgentSessionId),
 }
@@ -79,6 +86,8 @@ pub struct Translator {
     mode: Option<String>,
     cost_total_usd: f64,
     context_used: u64,
+    /// Something is shown as going on beside the turn.
+    is_active: bool,
 }
 
 /// The present turn.
@@ -123,6 +132,7 @@ impl Translator {
             mode: None,
             cost_total_usd: 0.0,
             context_used: 0,
+            is_active: false,
         }
     }
 
@@ -179,9 +189,6 @@ impl Translator {
                 ControlResponse::Unknown => {}
             },
             Line::ControlCancelRequest { request_id } => out.push(Said::PermissionWithdrawn { request_id }),
-            Line::ConversationReset { new_conversation_id } => {
-                self.follow(new_conversation_id.as_deref(), &mut out);
-            }
             Line::Attachment { uuid, timestamp, attachment } => {
                 self.attachment(uuid, timestamp.unwrap_or(now), attachment, &mut out);
             }
@@ -206,9 +213,9 @@ impl Translator {
             SystemBody::Status { status, permission_mode } => {
                 let mut facts = SessionFacts::default();
                 match status.as_deref() {
-                    Some("compacting") => facts.activity = Some("Compacting the conversation".into()),
+                    Some("compacting") => facts.activity = self.active("Compacting the conversation".into()),
                     Some("requesting") => {}
-                    _ => facts.activity = Some(String::new()),
+                    _ => facts.activity = self.at_rest(),
                 }
                 self.mode_is(permission_mode, &mut facts);
                 say_facts(facts, out);
@@ -216,11 +223,12 @@ impl Translator {
             SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, error_status } => {
                 let seconds = (retry_delay_ms / 1000.0).max(0.0);
                 let activity = format!("{} Try {attempt} of {max_retries} in {seconds:.1} s", trouble(error_status));
-                say_facts(SessionFacts { activity: Some(activity), ..SessionFacts::default() }, out);
+                say_facts(SessionFacts { activity: self.active(activity), ..SessionFacts::default() }, out);
                 self.retried(error_status, at, out);
             }
             SystemBody::ApiError { error } => self.retried(error.status, at, out),
             SystemBody::CompactBoundary => {
+                self.context_used = 0;
                 self.notice(line.uuid, "The conversation was compacted: the agent goes on from a summary.", at, out);
             }
             SystemBody::LocalCommand { content } => self.local_output(line.uuid, &content, at, out),
@@ -233,6 +241,16 @@ impl Translator {
             }
             SystemBody::TaskNotification { .. } | SystemBody::SessionTitleChanged { .. } | SystemBody::Unknown => {}
         }
+    }
+
+    fn active(&mut self, what: String) -> Option<String> {
+        self.is_active = true;
+        Some(what)
+    }
+
+    /// What went on beside the turn is over; said once.
+    fn at_rest(&mut self) -> Option<String> {
+        std::mem::take(&mut self.is_active).then(String::new)
     }
 
     fn mode_is(&mut self, mode: Option<String>, facts: &mut SessionFacts) {

@@ -2,8 +2,8 @@
 
 use protocol::stream::{ItemCancelled, ItemDone, ResponseDone, ResponseStart};
 use protocol::{
-    ErrorDetail, FinalItem, ItemId, Origin, ResponseStatus, SessionFacts, StreamPayload, Timestamp, TurnId,
-    TurnRecord, TurnRecordStatus, Usage,
+    ErrorDetail, FinalItem, ItemId, Origin, ResponseStatus, SessionFacts, StreamPayload, Timestamp, TurnId, TurnRecord,
+    TurnRecordStatus, Usage,
 };
 use serde_json::Value;
 
@@ -86,9 +86,9 @@ impl Translator {
 
     /// The program tries again: one notice per turn, whatever was said so far is taken back.
     pub(super) fn retried(&mut self, status: Option<u16>, at: Timestamp, out: &mut Vec<Said>) {
-        self.take_back(None, at, out);
+        let noted = self.take_back(None, at, out);
         let Some(turn) = &mut self.turn else { return };
-        if std::mem::replace(&mut turn.retry_noted, true) {
+        if std::mem::replace(&mut turn.retry_noted, true) || noted {
             return;
         }
         let turn = turn.id.clone();
@@ -97,17 +97,19 @@ impl Translator {
     }
 
     /// Blocks that were streamed but never confirmed: their message broke off and is said again. The text gives way to
-    /// a word about it, so that nobody reads it twice.
-    pub(super) fn take_back(&mut self, parent: Option<String>, at: Timestamp, out: &mut Vec<Said>) {
-        let Some(thread) = self.threads.get_mut(&parent) else { return };
+    /// a word about it, so that nobody reads it twice. Whether there was any.
+    pub(super) fn take_back(&mut self, parent: Option<String>, at: Timestamp, out: &mut Vec<Said>) -> bool {
+        let Some(thread) = self.threads.get_mut(&parent) else { return false };
         let blocks = std::mem::take(&mut thread.blocks);
         let turn = self.turn_of(parent.as_deref());
-        let Some(turn) = turn else { return };
+        let Some(turn) = turn else { return false };
+        let mut noted = false;
         for block in blocks.into_iter().filter(|block| !block.confirmed) {
             if let Some(call) = &block.call {
                 self.calls.remove(call);
             }
             let payload = if block.is_message && block.spoke {
+                noted = true;
                 StreamPayload::ItemDone(ItemDone {
                     item_id: block.item,
                     final_item: FinalItem::Message {
@@ -120,6 +122,7 @@ impl Translator {
             };
             self.say(&turn, at, payload, out);
         }
+        noted
     }
 
     pub(super) fn turn_of(&self, parent: Option<&str>) -> Option<TurnId> {
@@ -166,7 +169,7 @@ impl Translator {
         };
         let usage = self.turn_usage(result);
         let error = (status == ResponseStatus::Error).then(|| self.turn_error(result));
-        let mut facts = SessionFacts { activity: Some(String::new()), ..SessionFacts::default() };
+        let mut facts = SessionFacts { activity: self.at_rest(), ..SessionFacts::default() };
         facts.context = facts::context(self.context_used, self.model.as_deref(), &result.model_usage);
         say_facts(facts, out);
         self.close_turn(status, result.stop_reason.clone(), error, Some(usage), now, out);
@@ -239,17 +242,21 @@ impl Translator {
 
     fn turn_usage(&mut self, result: &ResultLine) -> Usage {
         let total = result.total_cost_usd.unwrap_or(self.cost_total_usd);
-        let since = result.model_usage_since_last_result.as_ref().map(|models| {
-            models.values().filter_map(|model| model["costUSD"].as_f64()).sum::<f64>()
-        });
-        let cost = since.unwrap_or(total - self.cost_total_usd).max(0.0);
+        let since = result
+            .model_usage_since_last_result
+            .as_ref()
+            .map(|models| models.values().filter_map(|model| model["costUSD"].as_f64()).sum::<f64>());
+        // An empty sum is minus zero.
+        let cost = since.unwrap_or(total - self.cost_total_usd).max(0.0) + 0.0;
         self.cost_total_usd = total;
         Usage { cost_usd: Some(cost), ..usage(result.usage.unwrap_or_default()) }
     }
 
     /// What a model message cost so far. Said once per block, the last time with the final figures.
     pub(super) fn count_usage(&mut self, message: &str, spent: WireUsage) {
-        self.context_used = spent.input_tokens + spent.cache_read_input_tokens + spent.cache_creation_input_tokens
+        self.context_used = spent.input_tokens
+            + spent.cache_read_input_tokens
+            + spent.cache_creation_input_tokens
             + spent.output_tokens;
         let Some(turn) = &mut self.turn else { return };
         match &mut turn.usage_last {
@@ -260,6 +267,14 @@ impl Translator {
                 }
             }
         }
+    }
+
+    /// The last figures of the message that was streamed.
+    pub(super) fn finish_usage(&mut self, last: WireUsage) {
+        let Some((_, figures)) = self.turn.as_mut().and_then(|turn| turn.usage_last.as_mut()) else { return };
+        let more = last.output_tokens.saturating_sub(figures.output_tokens);
+        self.context_used = self.context_used.saturating_add(more);
+        figures.output_tokens = figures.output_tokens.max(last.output_tokens);
     }
 
     /// In a file, the next message of the user, or one the program sent itself, ends a turn.
@@ -300,4 +315,3 @@ fn add(a: Usage, b: Usage) -> Usage {
         cost_usd: None,
     }
 }
-

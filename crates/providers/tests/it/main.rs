@@ -1,0 +1,3 @@
+//! Providers as the session hub meets them, and their translations as data.
+
+mod claude_snapshots;
