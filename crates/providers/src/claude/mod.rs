@@ -4,6 +4,7 @@
 //! program's own session files through the same translation.
 
 mod facts;
+pub mod history;
 mod texts;
 mod tools;
 pub mod translate;

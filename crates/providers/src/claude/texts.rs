@@ -27,6 +27,23 @@ pub(super) struct TaskReport {
     pub(super) failed: bool,
 }
 
+const INTERRUPTED: &str = "[Request interrupted by user";
+const REPORT: &str = "<task-notification>";
+/// Beginnings of texts that are in the user's name and are not messages: the program's own output, and hints.
+const LOCAL_OUTPUT: [&str; 2] = ["<local-command-stdout>", "<local-command-stderr>"];
+const HINTS: [&str; 4] = ["<local-command-caveat>", "<system-reminder>", "<bash-stdout>", "<bash-stderr>"];
+
+/// Whether a text in the user's name, of which this is the beginning, begins a turn.
+pub(super) fn begins_turn(start: &str) -> bool {
+    let begins = |words: &[&str]| words.iter().any(|word| start.starts_with(word));
+    !start.starts_with(INTERRUPTED) && !begins(&LOCAL_OUTPUT) && !begins(&HINTS)
+}
+
+/// Whether a sub-agent reports with it.
+pub(super) fn is_report(start: &str) -> bool {
+    start.starts_with(REPORT)
+}
+
 pub(super) fn prompt(content: &[Block]) -> Prompt {
     let mut parts = Vec::new();
     for block in content {
@@ -38,27 +55,24 @@ pub(super) fn prompt(content: &[Block]) -> Prompt {
     }
     let text = parts.join("\n");
     let start = text.trim_start();
-    if start.starts_with("[Request interrupted by user") {
+    if start.starts_with(INTERRUPTED) {
         Prompt::Interrupted
-    } else if start.starts_with("<task-notification>") {
+    } else if is_report(start) {
         Prompt::TaskReport(TaskReport {
             call: tag(start, "tool-use-id").map(str::to_owned),
             result: tag(start, "result").or_else(|| tag(start, "summary")).unwrap_or_default().to_owned(),
             failed: tag(start, "status").is_some_and(|status| status != "completed"),
         })
-    } else if start.starts_with("<local-command-stdout>") || start.starts_with("<local-command-stderr>") {
+    } else if LOCAL_OUTPUT.iter().any(|word| start.starts_with(word)) {
         Prompt::LocalOutput(text)
+    } else if !begins_turn(start) {
+        Prompt::Hidden
     } else if start.starts_with("<command-name>") || start.starts_with("<command-message>") {
         let name = tag(start, "command-name").unwrap_or_default();
         let arguments = tag(start, "command-args").unwrap_or_default();
         Prompt::User(format!("{name} {arguments}").trim().to_owned())
     } else if start.starts_with("<bash-input>") {
         Prompt::User(format!("!{}", tag(start, "bash-input").unwrap_or_default()))
-    } else if ["<local-command-caveat>", "<system-reminder>", "<bash-stdout>", "<bash-stderr>"]
-        .iter()
-        .any(|word| start.starts_with(word))
-    {
-        Prompt::Hidden
     } else {
         Prompt::User(text)
     }

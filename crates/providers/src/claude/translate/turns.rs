@@ -25,6 +25,11 @@ impl Translator {
         out
     }
 
+    /// What follows belongs to a turn whose beginning is not shown.
+    pub fn within(&mut self, turn: TurnId, at: Timestamp, out: &mut Vec<Said>) {
+        self.open_turn(turn, at, out);
+    }
+
     pub(super) fn open_turn(&mut self, id: TurnId, at: Timestamp, out: &mut Vec<Said>) {
         self.turn = Some(Turn {
             id: id.clone(),
