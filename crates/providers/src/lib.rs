@@ -5,6 +5,7 @@
 //! asks which agent it has.
 
 pub mod acp;
+pub mod claude;
 pub mod lifecycle;
 pub mod outlet;
 pub mod permission;
