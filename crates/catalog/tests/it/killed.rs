@@ -43,7 +43,7 @@ fn churn_and_kill(home: &Home) -> BTreeMap<(String, u64), u64> {
         Command::new(fixture_program()).arg(home.data()).args(["churn", &root]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let random = RandomState::new().hash_one(0);
-    let mut said: Vec<_> = lines.by_ref().take(20 + (random % 200) as usize).map(Result::unwrap).collect();
+    let mut said: Vec<_> = lines.by_ref().take(10 + (random % 80) as usize).map(Result::unwrap).collect();
     // Anywhere in the writes that follow, not always right after an answer.
     std::thread::park_timeout(Duration::from_micros(random % 5000));
     child.kill().unwrap();
