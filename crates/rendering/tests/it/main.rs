@@ -1,0 +1,4 @@
+//! The crate by its public door.
+
+mod live;
+mod reader;
