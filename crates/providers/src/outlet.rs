@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use protocol::{ErrorDetail, StreamEvent, TurnId};
+use protocol::{ErrorDetail, SessionId, StreamEvent, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use upserts::{Moment, UpsertConfig, UpsertProcessor};
@@ -24,6 +24,7 @@ pub struct Closed;
 
 #[derive(Debug)]
 pub struct Outlet {
+    session: SessionId,
     sender: mpsc::Sender<ProviderEvent>,
     /// Oldest first; the last one is the present turn.
     turns: Vec<(TurnId, UpsertProcessor)>,
@@ -32,13 +33,19 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    pub fn new(sender: mpsc::Sender<ProviderEvent>) -> Self {
-        Self { sender, turns: Vec::new(), queue: VecDeque::new(), started: Instant::now() }
+    pub fn new(session: SessionId, sender: mpsc::Sender<ProviderEvent>) -> Self {
+        Self { session, sender, turns: Vec::new(), queue: VecDeque::new(), started: Instant::now() }
+    }
+
+    /// The agent goes on under another id; turns from now on carry it.
+    pub fn rename(&mut self, session: SessionId) {
+        self.session = session;
     }
 
     /// A turn begins; its events follow.
     pub fn begin(&mut self, turn: TurnId) {
-        self.turns.push((turn, UpsertProcessor::new(UpsertConfig::live())));
+        let processor = UpsertProcessor::new(UpsertConfig::live(), self.session.clone(), turn.clone());
+        self.turns.push((turn, processor));
         while self.turns.len() > ENDED_TURNS_KEPT && self.turns[0].1.is_finished() {
             self.collect();
             self.turns.remove(0);
