@@ -8,6 +8,7 @@
 mod classes;
 mod languages;
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
@@ -45,27 +46,44 @@ impl Highlighter {
 
     /// Appends one line. It ends with its newline, except perhaps the last line of a text that is complete.
     pub(crate) fn line_into(&mut self, out: &mut String, line: &str) {
-        let Some((state, scopes)) = &mut self.state else { return escape::text_into(out, line) };
+        for (class, span) in self.spans(line) {
+            let text = &line[span];
+            let Some(letter) = class else {
+                escape::text_into(out, text);
+                continue;
+            };
+            out.push_str("<i class=\"");
+            out.push(letter);
+            out.push_str("\">");
+            escape::text_into(out, text);
+            out.push_str("</i>");
+        }
+    }
+
+    /// Reads one line and says which parts of it have which class, from its start to its end. Neighbours differ, white
+    /// space goes with what is before it, and no class reaches over the line's end, so that lines can be cut.
+    pub(crate) fn spans(&mut self, line: &str) -> Vec<(Option<char>, Range<usize>)> {
+        let Some((state, scopes)) = &mut self.state else { return vec![(None, 0..line.len())] };
         if line.len() > LINE_BYTES_MAX {
-            return escape::text_into(out, line);
+            return vec![(None, 0..line.len())];
         }
         let Ok(operations) = state.parse_line(line, &SYNTAXES) else {
             self.state = None;
-            return escape::text_into(out, line);
+            return vec![(None, 0..line.len())];
         };
-        let mut spans = Spans::new(out);
-        let mut written = 0;
+        let text_end = line.trim_end_matches('\n').len();
+        let mut spans = Spans { line, spans: Vec::new() };
+        let mut start = 0;
         for (at, operation) in operations {
-            if at > written {
-                spans.push(classes::of(scopes), &line[written..at]);
-                written = at;
-            }
+            spans.push(classes::of(scopes), start..at.min(text_end));
+            start = at.min(text_end);
             if scopes.apply(&operation).is_err() {
                 break;
             }
         }
-        spans.push(classes::of(scopes), &line[written..]);
-        spans.close();
+        spans.push(classes::of(scopes), start..text_end);
+        spans.spans.push((None, text_end..line.len()));
+        spans.spans
     }
 }
 
@@ -74,43 +92,20 @@ fn syntax(language: &str) -> Option<&'static SyntaxReference> {
     SYNTAXES.find_syntax_by_token(&token).filter(|syntax| syntax.name != "Plain Text")
 }
 
-/// Merges neighbours of one class into one element; white space takes no class of its own.
 struct Spans<'a> {
-    out: &'a mut String,
-    open: Option<char>,
+    line: &'a str,
+    spans: Vec<(Option<char>, Range<usize>)>,
 }
 
-impl<'a> Spans<'a> {
-    fn new(out: &'a mut String) -> Self {
-        Self { out, open: None }
-    }
-
-    fn push(&mut self, class: Option<char>, text: &str) {
-        let blank = text.bytes().all(|byte| byte.is_ascii_whitespace());
-        let at_line_end = text.ends_with('\n');
-        if blank && at_line_end {
-            self.close();
-        } else if !blank && class != self.open {
-            self.close();
-            if let Some(letter) = class {
-                self.out.push_str("<i class=\"");
-                self.out.push(letter);
-                self.out.push_str("\">");
-                self.open = class;
-            }
+impl Spans<'_> {
+    fn push(&mut self, class: Option<char>, span: Range<usize>) {
+        if span.is_empty() {
+            return;
         }
-        let (line, newline) = if at_line_end { text.split_at(text.len() - 1) } else { (text, "") };
-        escape::text_into(self.out, line);
-        if at_line_end {
-            // An element never reaches over a line's end, so that lines can be cut and numbered.
-            self.close();
-            self.out.push_str(newline);
-        }
-    }
-
-    fn close(&mut self) {
-        if self.open.take().is_some() {
-            self.out.push_str("</i>");
+        let blank = self.line.as_bytes()[span.clone()].iter().all(u8::is_ascii_whitespace);
+        match self.spans.last_mut() {
+            Some((last, range)) if blank || *last == class => range.end = span.end,
+            _ => self.spans.push((if blank { None } else { class }, span)),
         }
     }
 }

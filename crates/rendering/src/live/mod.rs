@@ -17,7 +17,7 @@ mod tail;
 use std::sync::Arc;
 
 pub use changes::Mark;
-use changes::{Changes, Position};
+pub(crate) use changes::{Changes, Position};
 use settle::{Absorbed, Settled};
 use tail::Tail;
 

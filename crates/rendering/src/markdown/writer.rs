@@ -329,7 +329,7 @@ impl<'a> Writer<'a> {
 /// Hides a closing fence of which only some marks have arrived; a closed block's text ends with its last newline.
 fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
     let last_line = text.rfind('\n').map_or(0, |at| at + 1);
-    let line = text[last_line..].as_bytes();
+    let line = &text.as_bytes()[last_line..];
     let indent = line.iter().take_while(|byte| **byte == b' ').count();
     let marks = &line[indent..];
     let half = indent < 4 && !marks.is_empty() && marks.len() < count && marks.iter().all(|byte| *byte == mark);
