@@ -7,12 +7,14 @@
 
 mod classes;
 mod languages;
+mod portable;
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
 
+use self::portable::PortableState;
 use crate::escape;
 
 pub(crate) use classes::CLASSES;
@@ -35,13 +37,13 @@ pub fn warm_up() {
 #[derive(Clone, Debug)]
 pub(crate) struct Highlighter {
     /// `None` for a language nobody has told us about, and after a grammar failed: the rest is plain.
-    state: Option<(ParseState, ScopeStack)>,
+    state: Option<(PortableState, ScopeStack)>,
 }
 
 impl Highlighter {
     /// For a fence's language or a file's extension; unknown ones are plain.
     pub(crate) fn new(language: &str) -> Self {
-        Self { state: syntax(language).map(|syntax| (ParseState::new(syntax), ScopeStack::new())) }
+        Self { state: syntax(language).map(|syntax| (PortableState(ParseState::new(syntax)), ScopeStack::new())) }
     }
 
     /// Appends one line. It ends with its newline, except perhaps the last line of a text that is complete.
@@ -67,7 +69,7 @@ impl Highlighter {
         if line.len() > LINE_BYTES_MAX {
             return vec![(None, 0..line.len())];
         }
-        let Ok(operations) = state.parse_line(line, &SYNTAXES) else {
+        let Ok(operations) = state.0.parse_line(line, &SYNTAXES) else {
             self.state = None;
             return vec![(None, 0..line.len())];
         };
