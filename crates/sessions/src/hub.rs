@@ -120,6 +120,12 @@ impl Hub {
             windows.open.insert(id, Arc::clone(&outbox));
             id
         };
+        // Finding programs and asking their versions may take a moment; the greeting does not wait for it.
+        let (core, news) = (Arc::clone(&self.core), Arc::clone(&outbox));
+        self.core.tasks.spawn(async move {
+            let agents = core.agents().await;
+            news.push(Frame::of(ServerMessage::AgentList { agents }, None));
+        });
         (Window::new(Arc::clone(&self.core), id, Arc::clone(&outbox)), Frames::new(outbox))
     }
 
@@ -472,11 +478,7 @@ impl HubCore {
     }
 
     pub(crate) async fn agents(&self) -> Vec<AgentInfo> {
-        let mut agents = Vec::new();
-        for provider in self.registry.iter() {
-            agents.push(provider.describe().await);
-        }
-        agents
+        futures_util::future::join_all(self.registry.iter().map(|provider| provider.describe())).await
     }
 }
 

@@ -90,7 +90,12 @@ impl Outbox {
         self.pushed(state, false);
     }
 
-    fn pushed(&self, state: MutexGuard<'_, State>, full: bool) {
+    fn pushed(&self, mut state: MutexGuard<'_, State>, full: bool) {
+        if self.gone.is_cancelled() {
+            // Nobody reads any more; a session that has not noticed yet must not fill it again.
+            *state = State::default();
+            return;
+        }
         let full = full || state.queue.len() > SLOTS_MAX;
         drop(state);
         if full {
@@ -197,3 +202,7 @@ enum Taken {
     Frame(Frame),
     Snapshot(Box<Snapshot>),
 }
+
+#[cfg(test)]
+#[path = "outbox_tests.rs"]
+mod tests;

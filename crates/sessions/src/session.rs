@@ -257,6 +257,7 @@ impl Session {
     }
 
     fn hear_turn(&mut self, event: TurnEvent) {
+        self.members.retain(|(_, outbox)| !outbox.gone().is_cancelled());
         let seq = self.transcript.turn(&event);
         self.watch.turn(&event);
         let requester = if event.is_end() { self.canceller.take() } else { self.sender.take() };
