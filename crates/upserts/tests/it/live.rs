@@ -60,3 +60,19 @@ fn output_that_keeps_coming_for_a_call_that_is_over_keeps_to_the_ceiling_too() {
     assert_eq!(turn.news(), ["c create", "c complete 1"]);
     assert_eq!(turn.wait(4).news(), ["c complete 123"]);
 }
+
+#[test]
+fn a_long_message_is_stored_once_however_often_it_is_shown() {
+    let mut turn = Turn::live();
+    turn.say([message("m")]);
+    for _ in 0..1000 {
+        turn.say([delta("m", "five ")]).wait(4);
+    }
+    turn.say([message_done("m", &"five ".repeat(1000))]);
+    let items = turn.items();
+    assert_eq!(items.len(), 1001);
+    for pair in items.windows(2) {
+        let (earlier, later) = (pair[0].body.text().unwrap(), pair[1].body.text().unwrap());
+        assert!(later.continues(earlier), "the same buffer, grown");
+    }
+}
