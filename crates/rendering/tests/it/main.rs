@@ -1,6 +1,9 @@
 //! The crate by its public door.
 
+mod cost;
 mod diff;
 mod live;
 mod reader;
+mod safety;
+mod strict;
 mod terminal;
