@@ -1,5 +1,6 @@
 //! The crate by its public door.
 
+mod conformance;
 mod cost;
 mod diff;
 mod live;
