@@ -18,4 +18,5 @@ pub use file::{IMAGE_CHARACTERS_MAX, ImageError, file_read, image, json, json_su
 pub use highlight::warm_up;
 pub use live::{BlockPatch, LiveMarkdown, Mark};
 pub use markdown::markdown;
+pub use sanitize::sanitized;
 pub use terminal::{LiveTerminal, terminal};

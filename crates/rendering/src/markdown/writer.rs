@@ -238,10 +238,7 @@ impl<'a> Writer<'a> {
         let (info, marks) = match kind {
             CodeBlockKind::Indented => (String::new(), None),
             CodeBlockKind::Fenced(info) => {
-                let fence = self.source[range].trim_start_matches([' ', '\t']).as_bytes();
-                let mark = fence.first().copied().unwrap_or(b'`');
-                let count = fence.iter().take_while(|byte| **byte == mark).count();
-                (info.into_string(), Some((mark, count)))
+                (info.into_string(), Some(fence_marks(&self.source[range])))
             }
         };
         self.fence = Some(Fence { info, text: String::new(), marks });
@@ -326,8 +323,15 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// The character of an opening fence and how many of it there are.
+pub(super) fn fence_marks(source: &str) -> (u8, usize) {
+    let fence = source.trim_start_matches([' ', '\t']).as_bytes();
+    let mark = fence.first().copied().unwrap_or(b'`');
+    (mark, fence.iter().take_while(|byte| **byte == mark).count())
+}
+
 /// Hides a closing fence of which only some marks have arrived; a closed block's text ends with its last newline.
-fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
+pub(crate) fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
     let last_line = text.rfind('\n').map_or(0, |at| at + 1);
     let line = &text.as_bytes()[last_line..];
     let indent = line.iter().take_while(|byte| **byte == b' ').count();

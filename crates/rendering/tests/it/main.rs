@@ -1,6 +1,10 @@
 //! The crate by its public door.
 
+mod conformance;
+mod cost;
 mod diff;
 mod live;
 mod reader;
+mod safety;
+mod strict;
 mod terminal;
