@@ -115,7 +115,8 @@ impl UpsertProcessor {
             Waiting::Item(slot) => !items[*slot].batch.shown && is_due(&items[*slot]),
             Waiting::Turn(_) => false,
         });
-        let mut due = Vec::new();
+        // One is the rule; a Vec would start with room for four.
+        let mut due = Vec::with_capacity(1);
         let mut position = 0;
         *next_due = NEVER;
         waiting.retain(|waiting| {
