@@ -237,9 +237,7 @@ impl<'a> Writer<'a> {
     fn start_code(&mut self, kind: CodeBlockKind<'_>, range: Range<usize>) {
         let (info, marks) = match kind {
             CodeBlockKind::Indented => (String::new(), None),
-            CodeBlockKind::Fenced(info) => {
-                (info.into_string(), Some(fence_marks(&self.source[range])))
-            }
+            CodeBlockKind::Fenced(info) => (info.into_string(), Some(fence_marks(&self.source[range]))),
         };
         self.fence = Some(Fence { info, text: String::new(), marks });
     }
