@@ -23,7 +23,7 @@
 //! | paragraph, heading, list, quote, rule | `p` `h1`–`h6` `ul` `ol` `blockquote` `hr`; single newlines are `<br>` |
 //! | code | `<figure class="code"><figcaption>rust</figcaption><pre><code>…</code></pre></figure>`; the caption is there without a language too, as the place for a Copy button; colours are `<i class="k">` and the letters of `highlight::classes` |
 //! | table | `<div class="table"><table>…`, alignment as class `left`, `center`, `right` |
-//! | task | `<li><i class="box" role="img" aria-label="done"></i>…` or `to do` |
+//! | task | `<li class="task done"><i class="box" role="img" aria-label="done"></i>…`, or `task` and `to do` |
 //! | alert | `<blockquote class="alert note"><p class="alert-title">Note</p>…`, also `tip` `important` `warning` `caution` |
 //! | footnote | `<sup class="note" data-note="a">a</sup>` and, where it is defined, `<div class="footnote" data-note="a"><sup>a</sup>…</div>` |
 //! | link, bare address | `<a href="…" target="_blank" rel="noopener noreferrer nofollow">`; http, https and mailto only |

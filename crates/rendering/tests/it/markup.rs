@@ -44,7 +44,7 @@ fn tables_tasks_strikes_and_alerts() {
     check(
         "- [x] a\n- [ ] b",
         &[
-            "<ul><li><i class=\"box\" role=\"img\" aria-label=\"done\"></i>a</li><li><i class=\"box\" role=\"img\" aria-label=\"to do\"></i>b</li></ul>",
+            "<ul><li class=\"task done\"><i class=\"box\" role=\"img\" aria-label=\"done\"></i>a</li><li class=\"task\"><i class=\"box\" role=\"img\" aria-label=\"to do\"></i>b</li></ul>",
         ],
     );
     check(
