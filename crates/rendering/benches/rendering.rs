@@ -19,7 +19,10 @@ fn sample(name: &str, bytes: usize) -> String {
         "prose" => PROSE.to_owned(),
         "paragraph" => PROSE.trim().to_owned() + " ",
         "code" => return format!("```rust\n{}", CODE.repeat(bytes / CODE.len())),
-        _ => format!("## A heading\n\n{PROSE}- one `a.rs:1`\n- two\n\n```rust\nfn main() {{\n{}}}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n", CODE.repeat(4)),
+        _ => format!(
+            "## A heading\n\n{PROSE}- one `a.rs:1`\n- two\n\n```rust\nfn main() {{\n{}}}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n",
+            CODE.repeat(4)
+        ),
     };
     unit.chars().cycle().take(bytes).collect()
 }
@@ -93,5 +96,7 @@ fn diff_of_a_thousand_lines(bencher: Bencher) {
 #[divan::bench]
 fn terminal_of_100_kb(bencher: Bencher) {
     let text = "\x1b[32mok\x1b[0m some test name that is long enough ... 12 ms\n".repeat(1_700);
-    bencher.counter(BytesCount::of_str(&text)).bench(|| rendering::terminal(black_box(&text), Cut { head: 100, tail: 100 }));
+    bencher
+        .counter(BytesCount::of_str(&text))
+        .bench(|| rendering::terminal(black_box(&text), Cut { head: 100, tail: 100 }));
 }

@@ -6,7 +6,8 @@
 //! How it stays linear:
 //! - Blocks nothing can change any more are *settled*: never parsed or rendered again (see [`settle`]).
 //! - Of the rest, usually one open block, only the end is parsed again: from the last line of an open code fence
-//!   ([`fence`]), from the last safe word of an open paragraph ([`paragraph`]).
+//!   ([`fence`]), the last safe word of an open paragraph ([`paragraph`]), the last items or rows of a list or table
+//!   ([`rows`]).
 //! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
 //! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
 
@@ -14,6 +15,7 @@ mod changes;
 mod fence;
 mod html;
 mod paragraph;
+mod rows;
 mod settle;
 mod tail;
 

@@ -6,6 +6,7 @@ use super::changes::Position;
 use super::fence::OpenFence;
 use super::html::{OpenHtml, common_prefix, utf16};
 use super::paragraph::OpenParagraph;
+use super::rows::OpenRows;
 use crate::markdown::{Block, Definitions, Rendered, Renderer};
 
 /// Everything after the settled blocks.
@@ -23,6 +24,7 @@ enum Open {
     Unknown,
     Fence(OpenFence),
     Paragraph(OpenParagraph),
+    Rows(Box<OpenRows>),
 }
 
 /// The open block took in what was added.
@@ -42,6 +44,7 @@ impl Tail {
             Open::Unknown => return None,
             Open::Fence(fence) => fence.grow(source, &mut self.renderer, html)?,
             Open::Paragraph(paragraph) => paragraph.grow(source, outside, html)?,
+            Open::Rows(rows) => rows.grow(source, outside, html)?,
         }
         Some(Grown { changed: html.change() })
     }
@@ -85,6 +88,8 @@ fn take_over(source: &str, block: &Block, renderer: &Renderer, outside: &Definit
         Open::Fence(fence)
     } else if let Some(paragraph) = OpenParagraph::take_over(source, block, outside, html) {
         Open::Paragraph(paragraph)
+    } else if let Some(rows) = OpenRows::take_over(source, block, outside, html) {
+        Open::Rows(Box::new(rows))
     } else {
         Open::Unknown
     }

@@ -38,13 +38,24 @@ fn every_example_of_the_specifications_passes_or_deviates_for_a_reason() {
             match verdict(markdown, html) {
                 Verdict::Pass => passed += 1,
                 Verdict::Deviates(reason) => writeln!(rows, "| {title} | {reason} |").expect("writing to a string"),
-                Verdict::Unexplained => unexplained.push((title, markdown.to_owned(), html.to_owned(), rendering::markdown(markdown).concat())),
+                Verdict::Unexplained => unexplained.push((
+                    title,
+                    markdown.to_owned(),
+                    html.to_owned(),
+                    rendering::markdown(markdown).concat(),
+                )),
             }
         }
         let count = examples.len();
-        write!(table, "\n## {name}: {passed} of {count} pass\n\n| deviates | because |\n|---|---|\n{rows}").expect("writing to a string");
+        write!(table, "\n## {name}: {passed} of {count} pass\n\n| deviates | because |\n|---|---|\n{rows}")
+            .expect("writing to a string");
     }
-    assert!(unexplained.is_empty(), "{} unexplained, the first: {:#?}", unexplained.len(), &unexplained[..unexplained.len().min(5)]);
+    assert!(
+        unexplained.is_empty(),
+        "{} unexplained, the first: {:#?}",
+        unexplained.len(),
+        &unexplained[..unexplained.len().min(5)]
+    );
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/conformance.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, &table).expect("the table is written");
@@ -81,7 +92,10 @@ fn verdict(markdown: &str, expected: &str) -> Verdict {
         return Verdict::Deviates("the parser reads it differently");
     }
     let mut extended = String::new();
-    pulldown_cmark::html::push_html(&mut extended, Parser::new_ext(markdown, options | Options::ENABLE_FOOTNOTES | Options::ENABLE_GFM));
+    pulldown_cmark::html::push_html(
+        &mut extended,
+        Parser::new_ext(markdown, options | Options::ENABLE_FOOTNOTES | Options::ENABLE_GFM),
+    );
     if structure(&extended) != theirs {
         return Verdict::Deviates("an extension reads it differently");
     }
@@ -89,7 +103,8 @@ fn verdict(markdown: &str, expected: &str) -> Verdict {
 }
 
 fn without_links(tokens: &[String]) -> String {
-    let kept: Vec<&str> = tokens.iter().filter(|token| !token.starts_with("<a ") && *token != "</a>").map(String::as_str).collect();
+    let kept: Vec<&str> =
+        tokens.iter().filter(|token| !token.starts_with("<a ") && *token != "</a>").map(String::as_str).collect();
     kept.concat().split_whitespace().collect()
 }
 
@@ -138,7 +153,8 @@ impl TokenSink for Structure {
                     "figure" | "div" | "i" | "span" | "input" => {}
                     "br" => push_text("\n"),
                     "img" => {
-                        let shown = attribute("alt").filter(|alt| !alt.is_empty()).or(attribute("src")).unwrap_or_default();
+                        let shown =
+                            attribute("alt").filter(|alt| !alt.is_empty()).or(attribute("src")).unwrap_or_default();
                         tokens.push(format!("<a {}>", decoded(&attribute("src").unwrap_or_default())));
                         tokens.push(shown);
                         tokens.push("</a>".into());

@@ -4,6 +4,7 @@ mod conformance;
 mod cost;
 mod diff;
 mod live;
+mod markup;
 mod reader;
 mod safety;
 mod strict;

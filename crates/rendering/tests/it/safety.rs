@@ -8,7 +8,8 @@ use crate::strict::violations;
 /// Payloads, one per line; `\n` in a line stands for a line break, `\x1b` and a few others for themselves.
 fn corpus() -> impl Iterator<Item = String> {
     include_str!("../data/xss.txt").lines().filter(|line| !line.is_empty() && !line.starts_with("##")).map(|line| {
-        let unescape = [("\\n", "\n"), ("\\x1b", "\x1b"), ("\\x07", "\x07"), ("\\x01", "\x01"), ("\\u202e", "\u{202e}")];
+        let unescape =
+            [("\\n", "\n"), ("\\x1b", "\x1b"), ("\\x07", "\x07"), ("\\x01", "\x01"), ("\\u202e", "\u{202e}")];
         unescape.iter().fold(line.to_owned(), |line, (from, to)| line.replace(from, to))
     })
 }
@@ -41,7 +42,17 @@ fn no_payload_of_the_corpus_becomes_more_than_text() {
     let mut count = 0;
     for payload in corpus() {
         check(&payload);
-        for frame in ["> {}", "- {}", "| a |\n|---|\n| {} |", "[x]({})", "![x]({})", "[a]: {}\n\n[a]", "```{}\nx\n```", "<div>{}", "**{}**"] {
+        for frame in [
+            "> {}",
+            "- {}",
+            "| a |\n|---|\n| {} |",
+            "[x]({})",
+            "![x]({})",
+            "[a]: {}\n\n[a]",
+            "```{}\nx\n```",
+            "<div>{}",
+            "**{}**",
+        ] {
             let framed = frame.replace("{}", &payload);
             check_html(&framed, &rendering::markdown(&framed).concat());
         }

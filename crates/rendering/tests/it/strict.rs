@@ -7,8 +7,39 @@ use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
 const ELEMENTS: &[&str] = &[
-    "a", "b", "blockquote", "br", "code", "del", "div", "em", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i",
-    "img", "li", "ol", "p", "pre", "span", "strong", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a",
+    "b",
+    "blockquote",
+    "br",
+    "code",
+    "del",
+    "div",
+    "em",
+    "figcaption",
+    "figure",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "i",
+    "img",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "span",
+    "strong",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
 ];
 const VOID: &[&str] = &["br", "hr", "img"];
 
@@ -72,14 +103,18 @@ impl Found {
         if tag.self_closing {
             self.violations.push(format!("self-closing {name}"));
         }
-        let attribute = |wanted: &str| tag.attrs.iter().find(|attribute| &*attribute.name.local == wanted).map(|attribute| &*attribute.value);
+        let attribute = |wanted: &str| {
+            tag.attrs.iter().find(|attribute| &*attribute.name.local == wanted).map(|attribute| &*attribute.value)
+        };
         for attribute in &tag.attrs {
             let (key, value) = (&*attribute.name.local, &*attribute.value);
             if !may_say(&name, key, value) {
                 self.violations.push(format!("{name} with {key}={value:?}"));
             }
         }
-        if attribute("href").is_some() && (attribute("target") != Some("_blank") || attribute("rel") != Some("noopener noreferrer nofollow")) {
+        if attribute("href").is_some()
+            && (attribute("target") != Some("_blank") || attribute("rel") != Some("noopener noreferrer nofollow"))
+        {
             self.violations.push("a link without target or rel".into());
         }
         if !VOID.contains(&name.as_str()) {
@@ -91,11 +126,15 @@ impl Found {
 fn may_say(element: &str, attribute: &str, value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     match (element, attribute) {
-        (_, "class") => value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b' ' | b'-')),
+        (_, "class") => {
+            value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b' ' | b'-'))
+        }
         ("a", "href") => ["http://", "https://", "mailto:"].iter().any(|scheme| lower.starts_with(scheme)),
         ("a", "title" | "data-path" | "data-line" | "role" | "tabindex" | "target" | "rel") => true,
         ("i", "role" | "aria-label") | ("div" | "sup", "data-note") | ("div", "data-count") | ("ol", "start") => true,
-        ("img", "src") => ["png", "jpeg", "gif", "webp"].iter().any(|kind| value.starts_with(&format!("data:image/{kind};base64,"))),
+        ("img", "src") => {
+            ["png", "jpeg", "gif", "webp"].iter().any(|kind| value.starts_with(&format!("data:image/{kind};base64,")))
+        }
         ("img", "alt") => true,
         _ => false,
     }
