@@ -35,6 +35,10 @@ pub(crate) const ARGUMENT: &str = "__guardian";
 /// Runs the guardian and never returns, if this process was executed as one; otherwise does nothing.
 ///
 /// Has to be the first thing in `main` of every program that starts agents, before any runtime and any thread.
+///
+/// On Linux nothing an agent started survives: what forks away is adopted and found, and the agent dies with a guardian
+/// that is killed. On other systems the agent's process group is ended, also when we are killed; a descendant that has
+/// left the group is not found there.
 pub fn guardian_entry() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
