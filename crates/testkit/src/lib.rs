@@ -2,4 +2,5 @@
 //!
 //! Kept out: anything a product crate depends on. Tests depend on this crate, never the other way round.
 
+pub mod programs;
 pub mod scripted_model;

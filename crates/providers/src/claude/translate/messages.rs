@@ -305,6 +305,9 @@ impl Translator {
 
     /// A text in the user's name: the user's own, or one of the program's.
     fn words_of_user(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<Said>) {
+        if line.is_replay {
+            self.accepted(line.uuid.as_deref());
+        }
         let hidden = line.is_meta || line.is_synthetic || line.is_compact_summary || line.is_visible_in_transcript_only;
         if hidden {
             return;

@@ -88,6 +88,8 @@ pub struct Translator {
     context_used: u64,
     /// Something is shown as going on beside the turn.
     is_active: bool,
+    /// Tasks in the background.
+    background: usize,
 }
 
 /// The present turn.
@@ -100,6 +102,7 @@ struct Turn {
     /// An error of the model that may turn out to be the end of the turn.
     error: Option<ErrorDetail>,
     interrupted: bool,
+    accepted: bool,
     retry_noted: bool,
     /// Tokens of the model messages finished before the last, and of the last.
     usage_before: protocol::Usage,
@@ -133,6 +136,7 @@ impl Translator {
             cost_total_usd: 0.0,
             context_used: 0,
             is_active: false,
+            background: 0,
         }
     }
 
@@ -150,10 +154,21 @@ impl Translator {
         self.calls.values().any(|call| !call.ended)
     }
 
+    /// Something goes on beside turns: a sub-agent or a command in the background.
+    pub fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.background > 0
+    }
+
+    /// The program has begun with the message of the present turn, so it will end the turn.
+    pub fn turn_is_accepted(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.accepted)
+    }
+
     /// The program was started anew: it repeats nothing and counts from the beginning.
     pub fn process_restarted(&mut self) {
         self.threads.clear();
         self.calls.clear();
+        self.background = 0;
         self.cost_total_usd = 0.0;
     }
 
@@ -163,6 +178,11 @@ impl Translator {
         match line {
             Line::Assistant(line) => self.assistant(*line, now, &mut out),
             Line::User(line) => self.user(*line, now, &mut out),
+            Line::CommandLifecycle { command_uuid, state } => {
+                if state == "started" {
+                    self.accepted(command_uuid.as_deref());
+                }
+            }
             Line::StreamEvent(line) => {
                 self.follow(line.session_id.as_deref(), &mut out);
                 self.stream(line, now, &mut out);
@@ -236,6 +256,7 @@ impl Translator {
                 let failed = status.as_deref().is_some_and(|status| status != "completed");
                 self.sub_agent_ended(&call, summary.unwrap_or_default(), failed, at, out);
             }
+            SystemBody::BackgroundTasksChanged { tasks } => self.background = tasks.len(),
             SystemBody::SessionTitleChanged { title: Some(title) } => {
                 say_facts(SessionFacts { agent_title: Some(title), ..SessionFacts::default() }, out);
             }

@@ -38,6 +38,7 @@ impl Translator {
             model: None,
             error: None,
             interrupted: false,
+            accepted: false,
             retry_noted: false,
             usage_before: Usage::default(),
             usage_last: None,
@@ -59,7 +60,22 @@ impl Translator {
         let id = TurnId::from_foreign(message);
         out.push(Said::TurnBegan(id.clone()));
         self.open_turn(id.clone(), at, out);
+        self.accepted(Some(id.as_str()));
         id
+    }
+
+    /// The program has begun with a message.
+    pub(super) fn accepted(&mut self, message: Option<&str>) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| Some(turn.id.as_str()) == message) {
+            turn.accepted = true;
+        }
+    }
+
+    /// The program is gone in the middle of the turn. Whoever holds its items ends them.
+    pub fn abandon_turn(&mut self) {
+        self.turn = None;
+        self.threads.clear();
+        self.calls.clear();
     }
 
     /// A word of the program itself, between the messages.
@@ -163,7 +179,12 @@ impl Translator {
 
     /// The end of a turn, and the only one.
     pub(super) fn result(&mut self, result: &ResultLine, now: Timestamp, out: &mut Vec<Said>) {
-        let Some(interrupted) = self.turn.as_ref().map(|turn| turn.interrupted) else { return };
+        let Some(turn) = &self.turn else { return };
+        if result.origin.is_some() && !turn.accepted {
+            // The end of a turn of the program's own, while our message still waits for its turn.
+            return;
+        }
+        let interrupted = turn.interrupted;
         let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
         let status = if !result.is_error {
             ResponseStatus::Completed
