@@ -102,8 +102,10 @@ impl Listener {
         said.collect()
     }
 
+    /// Everything but the user's own words.
     pub(crate) fn text(&self) -> String {
-        let texts = self.items.iter().filter_map(|item| item.body.text());
+        let of_user = |item: &&ItemUpdate| matches!(item.body, ItemBody::Message { origin: Origin::User, .. });
+        let texts = self.items.iter().filter(|item| !of_user(item)).filter_map(|item| item.body.text());
         texts.map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
