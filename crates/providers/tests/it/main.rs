@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod claude_faults;
 mod claude_history;
 mod claude_real;
 mod claude_snapshots;

@@ -126,6 +126,7 @@ impl Translator {
         if line.message.model.as_deref() == Some(SYNTHETIC) {
             return self.synthetic(line, at, out);
         }
+        self.say_compacted(out);
         let Some(message) = line.message.id.or(line.uuid) else { return };
         let turn = match &parent {
             Some(parent) => self.turn_of(Some(parent)),
@@ -331,9 +332,13 @@ impl Translator {
                 if self.source == Source::File
                     && let Some(uuid) = line.uuid
                 {
+                    let asked_to_compact = text.starts_with("/compact");
+                    let compacted = self.compacted.take_if(|_| asked_to_compact);
                     self.next_recorded_turn(out);
                     let began = self.begin(TurnId::from_foreign(&uuid), text, at);
                     out.extend(began);
+                    self.compacted = compacted;
+                    self.say_compacted(out);
                 }
             }
         }

@@ -21,6 +21,7 @@ use self::messages::Thread;
 use super::facts;
 use super::wire::{ControlRequestBody, ControlResponse, Line, SystemBody, SystemLine};
 
+const COMPACTED: &str = "The conversation was compacted: the agent goes on from a summary.";
 /// Tool calls remembered at once. Only running ones and sub-agents are; no real session comes near it.
 const CALLS_MAX: usize = 4096;
 /// Streams told apart at once: one for the agent and one for each sub-agent.
@@ -90,6 +91,8 @@ pub struct Translator {
     is_active: bool,
     /// Tasks in the background.
     background: usize,
+    /// A compaction that a file tells before the message that asked for it, if one did.
+    compacted: Option<(String, Timestamp)>,
 }
 
 /// The present turn.
@@ -137,6 +140,7 @@ impl Translator {
             context_used: 0,
             is_active: false,
             background: 0,
+            compacted: None,
         }
     }
 
@@ -249,7 +253,10 @@ impl Translator {
             SystemBody::ApiError { error } => self.retried(error.status, at, out),
             SystemBody::CompactBoundary => {
                 self.context_used = 0;
-                self.notice(line.uuid, "The conversation was compacted: the agent goes on from a summary.", at, out);
+                match (self.source, line.uuid) {
+                    (Source::Live, uuid) => self.notice(uuid, COMPACTED, at, out),
+                    (Source::File, uuid) => self.compacted = uuid.map(|uuid| (uuid, at)),
+                }
             }
             SystemBody::LocalCommand { content } => self.local_output(line.uuid, &content, at, out),
             SystemBody::TaskNotification { tool_use_id: Some(call), status, summary } => {

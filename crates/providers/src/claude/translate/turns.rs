@@ -7,7 +7,7 @@ use protocol::{
 };
 use serde_json::Value;
 
-use super::{Said, Source, Translator, Turn, say_facts, trouble};
+use super::{COMPACTED, Said, Source, Translator, Turn, say_facts, trouble};
 use crate::claude::PROVIDER_ID;
 use crate::claude::facts;
 use crate::claude::wire::{Attachment, ResultLine, Usage as WireUsage};
@@ -83,6 +83,13 @@ impl Translator {
         let Some(id) = id.filter(|id| self.is_new(id)) else { return };
         let turn = self.speaking(&id, at, out);
         self.say_message(&turn, &id, text.into(), Origin::System, at, out);
+    }
+
+    /// The word of a compaction that was held back, now that its turn is known.
+    pub(super) fn say_compacted(&mut self, out: &mut Vec<Said>) {
+        if let Some((uuid, at)) = self.compacted.take() {
+            self.notice(Some(uuid), COMPACTED, at, out);
+        }
     }
 
     /// What a command of the program itself printed.
@@ -239,6 +246,7 @@ impl Translator {
 
     /// A file does not say how a turn ended; its last words do.
     pub fn close_recorded_turn(&mut self, out: &mut Vec<Said>) {
+        self.say_compacted(out);
         let Some(turn) = &self.turn else { return };
         let open_calls = self.calls.values().any(|call| !call.ended && call.turn == turn.id);
         let status = match &turn.error {
