@@ -23,6 +23,8 @@ pub(super) struct OpenParagraph {
     start: usize,
     /// Where the parser starts again; everything before is settled.
     at: usize,
+    /// Whether that is still in the paragraph's first line.
+    in_first_line: bool,
     /// When it is worth looking for a better place.
     next_look: usize,
 }
@@ -43,7 +45,9 @@ impl OpenParagraph {
             return None;
         }
         html.settle(prefix.len());
-        Some(Self { start: block.source.start, at, next_look: source.len() + STEP_BYTES })
+        let start = block.source.start;
+        let in_first_line = !source[start..at].contains('\n');
+        Some(Self { start, at, in_first_line, next_look: source.len() + STEP_BYTES })
     }
 
     /// Goes on with what was added to the tail's source. `None` if it is no longer one paragraph, or may not be.
@@ -68,6 +72,7 @@ impl OpenParagraph {
         // The words must look alone as they do in front of the others.
         if html.as_str()[html.settled().len()..].starts_with(&settled) {
             html.settle(html.settled().len() + settled.len());
+            self.in_first_line &= !source[self.at..at].contains('\n');
             self.at = at;
         }
         Some(())
@@ -75,7 +80,7 @@ impl OpenParagraph {
 
     /// Whether the second line may make a table of the first, which the guard would hide.
     fn may_be_a_table(&self, source: &str) -> bool {
-        if source[self.start..self.at].contains('\n') {
+        if !self.in_first_line {
             return false;
         }
         let Some((_, below)) = source[self.at..].split_once('\n') else { return false };
@@ -121,11 +126,17 @@ fn restart(source: &str, start: usize, before: &str) -> Option<usize> {
                 let escaped = range.start > last_end && bytes.get(range.start - 1) == Some(&b'\\');
                 last_end = range.end;
                 if *text != source[range.clone()] {
+                    // An entity, or characters the parser replaced, perhaps next to something that opens.
+                    if source[range].contains(['`', '*', '_', '~', '[', ']', '<', '\\']) {
+                        break;
+                    }
                     continue;
                 }
                 for at in range.clone().skip(usize::from(escaped)) {
                     match bytes[at] {
                         b'[' => brackets += 1,
+                        // The target of a link, which may have a title and spaces.
+                        b']' if bytes.get(at + 1) == Some(&b'(') => break 'events,
                         b']' => brackets = brackets.saturating_sub(1),
                         b' ' | b'\t' => {}
                         _ if depth == 1 && at > range.start && bytes[at - 1] == b' ' && brackets == 0 => {

@@ -40,6 +40,7 @@ const FOUND: &[(&str, &str)] = &[
         "emphasis does not keep a code mark inside it from opening",
         "*`*]a b c d e f g h i j k l m n o p q r s t u v w x y z `",
     ),
+    ("a link's target may have spaces", "My ![foo b\u{16}\0\0\0\0\0\0\0ar](/path/to/train.jpg  \"title\"   )"),
 ];
 
 #[test]
