@@ -29,7 +29,7 @@ pub(crate) fn open_into(html: &mut String, info: &str) {
 }
 
 /// The complete lines of one block, highlighted as they come.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct CodeLines {
     highlighter: Highlighter,
     html: String,
@@ -48,14 +48,14 @@ impl CodeLines {
 }
 
 /// The code blocks of the last render, in order, so that the next render of the same, longer text only reads new lines.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct CodeCache {
     blocks: Vec<CachedCode>,
     next: usize,
 }
 
 /// The complete lines of one block, and what they look like.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct CachedCode {
     info: String,
     code: String,

@@ -18,6 +18,7 @@ mod paragraph;
 mod rows;
 mod settle;
 mod tail;
+mod words;
 
 use std::sync::Arc;
 

@@ -4,10 +4,9 @@
 //! tag that a later character could close. In front of that word goes [`GUARD`], so that the parser takes it for what it
 //! is, a word in the middle of a paragraph's line, and not for the start of a list or a table.
 
-use pulldown_cmark::{Event, Parser};
-
 use super::html::OpenHtml;
-use crate::markdown::{Block, Definitions, Kind, Renderer, options};
+use super::words;
+use crate::markdown::{Block, Definitions, Kind, Renderer};
 
 /// Two lines of a paragraph, the second one unfinished.
 const GUARD: &str = "x\nx ";
@@ -19,10 +18,10 @@ const STEP_BYTES: usize = 48;
 
 #[derive(Debug)]
 pub(super) struct OpenParagraph {
-    /// Where the paragraph begins in the tail's source.
-    start: usize,
     /// Where the parser starts again; everything before is settled.
     at: usize,
+    /// Whether that is still in the paragraph's first line.
+    in_first_line: bool,
     /// When it is worth looking for a better place.
     next_look: usize,
 }
@@ -35,7 +34,12 @@ impl OpenParagraph {
         if block.kind != Kind::Paragraph || !first || source.len() - block.source.start < STEP_BYTES {
             return None;
         }
-        let at = restart(source, block.source.start, "")?;
+        // A definition whose title is not closed yet, perhaps lines later.
+        let paragraph = &source[block.source.start..];
+        if paragraph.starts_with('[') && paragraph.contains("]:") {
+            return None;
+        }
+        let at = words::last_safe(source, block.source.start, "")?;
         let settled = Renderer::default().render(&source[..at], outside).blocks.pop()?.html;
         let settled = settled_html(&settled, "<p>", &source[..at])?;
         let prefix = format!("<p>{settled}");
@@ -43,7 +47,9 @@ impl OpenParagraph {
             return None;
         }
         html.settle(prefix.len());
-        Some(Self { start: block.source.start, at, next_look: source.len() + STEP_BYTES })
+        let start = block.source.start;
+        let in_first_line = !source[start..at].contains('\n');
+        Some(Self { at, in_first_line, next_look: source.len() + STEP_BYTES })
     }
 
     /// Goes on with what was added to the tail's source. `None` if it is no longer one paragraph, or may not be.
@@ -62,12 +68,13 @@ impl OpenParagraph {
 
     /// Moves on to a later word, if there is one.
     fn advance(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<()> {
-        let at = self.at + restart(&source[self.at..], 0, &source[self.start..self.at])?;
+        let at = self.at + words::last_safe(&source[self.at..], 0, GUARD)?;
         let settled = render_from(&source[self.at..at], outside)?;
         let settled = settled_html(&format!("{GUARD_HTML}{settled}{CLOSE}"), GUARD_HTML, &source[..at])?;
         // The words must look alone as they do in front of the others.
         if html.as_str()[html.settled().len()..].starts_with(&settled) {
             html.settle(html.settled().len() + settled.len());
+            self.in_first_line &= !source[self.at..at].contains('\n');
             self.at = at;
         }
         Some(())
@@ -75,7 +82,7 @@ impl OpenParagraph {
 
     /// Whether the second line may make a table of the first, which the guard would hide.
     fn may_be_a_table(&self, source: &str) -> bool {
-        if source[self.start..self.at].contains('\n') {
+        if !self.in_first_line {
             return false;
         }
         let Some((_, below)) = source[self.at..].split_once('\n') else { return false };
@@ -100,77 +107,4 @@ fn settled_html(html: &str, open: &str, source: &str) -> Option<String> {
     let spaces = source.len() - source.trim_end_matches(' ').len();
     inside.extend(std::iter::repeat_n(' ', spaces));
     Some(inside)
-}
-
-/// The last word of `source` at which the parser can start again. The paragraph begins at `start`; `before` is what of
-/// it comes before `source`.
-fn restart(source: &str, start: usize, before: &str) -> Option<usize> {
-    let guard = if before.is_empty() { "" } else { GUARD };
-    let whole = format!("{guard}{source}");
-    let bytes = source.as_bytes();
-    let mut found = None;
-    let mut depth = 0;
-    let mut brackets = 0_usize;
-    let mut last_end = 0;
-    'events: for (event, range) in Parser::new_ext(&whole, options()).into_offset_iter() {
-        match event {
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth -= 1,
-            Event::Text(text) if range.start >= guard.len() => {
-                let range = range.start - guard.len()..range.end - guard.len();
-                let escaped = range.start > last_end && bytes.get(range.start - 1) == Some(&b'\\');
-                last_end = range.end;
-                if *text != source[range.clone()] {
-                    continue;
-                }
-                for at in range.clone().skip(usize::from(escaped)) {
-                    match bytes[at] {
-                        b'[' => brackets += 1,
-                        b']' => brackets = brackets.saturating_sub(1),
-                        b' ' | b'\t' => {}
-                        _ if depth == 1 && at > range.start && bytes[at - 1] == b' ' && brackets == 0 => {
-                            // A word of its own: what it begins with does not matter, it will be parsed again.
-                            if is_plain_line(&source[..at], before, start) {
-                                found = Some(at);
-                            }
-                            if may_open(bytes, at) {
-                                break 'events;
-                            }
-                        }
-                        _ if may_open(bytes, at) => break 'events,
-                        _ => {}
-                    }
-                }
-            }
-            _ => last_end = range.end.saturating_sub(guard.len()),
-        }
-    }
-    found
-}
-
-/// Whether the character may be the start of something that ends later.
-fn may_open(bytes: &[u8], at: usize) -> bool {
-    let previous = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
-    let Some(&next) = bytes.get(at + 1) else { return !bytes[at].is_ascii_alphanumeric() };
-    let alone = previous.is_ascii_whitespace() && next.is_ascii_whitespace();
-    let inside_word = previous.is_ascii_alphanumeric() && next.is_ascii_alphanumeric();
-    match bytes[at] {
-        b'`' | b'\\' => true,
-        b'*' | b'~' => !alone,
-        b'_' => !(alone || inside_word),
-        b'<' => next.is_ascii_alphabetic() || matches!(next, b'/' | b'!' | b'?'),
-        _ => false,
-    }
-}
-
-/// Whether the line that ends here is text whatever comes next: no table row, tag, definition, rule or underline.
-fn is_plain_line(source: &str, before: &str, start: usize) -> bool {
-    let line = match source.rfind('\n') {
-        Some(at) => &source[at + 1..],
-        None if before.is_empty() => &source[start..],
-        // The line began before an earlier word that was found to be plain.
-        None => return true,
-    };
-    let line = line.trim_start();
-    !line.starts_with(['|', '<', '[']) && line.contains(char::is_alphanumeric)
 }

@@ -32,6 +32,25 @@ fn check(text: &str, chunk_lengths: &[usize]) {
     }
 }
 
+#[test]
+fn a_live_text_can_move_between_threads() {
+    fn check<T: Send + Sync + 'static>(_: T) {}
+    check(LiveMarkdown::new());
+    check(rendering::LiveTerminal::new(rendering::Cut::WHOLE));
+}
+
+#[test]
+fn a_reader_that_never_saw_anything_gets_everything() {
+    let mut live = LiveMarkdown::new();
+    assert_eq!(live.patch_since(live.mark()), rendering::BlockPatch::default());
+    live.push("# a\n\nb");
+    let patch = live.patch_since(rendering::Mark::default());
+    assert_eq!((patch.from, patch.keep), (0, 0));
+    assert_eq!(patch.html, ["<h1>a</h1>", "<p>b</p>"]);
+    let nothing = live.patch_since(live.mark());
+    assert_eq!((nothing.from, nothing.keep, nothing.html.len()), (2, 0, 0));
+}
+
 /// Texts that once showed something else while they grew. Each broke a rule that had seemed right.
 const FOUND: &[(&str, &str)] = &[
     ("an indented footnote inside a footnote starts a new one", "[^a]: note\n\n    [^a]: notea\nword"),
@@ -39,6 +58,11 @@ const FOUND: &[(&str, &str)] = &[
     (
         "emphasis does not keep a code mark inside it from opening",
         "*`*]a b c d e f g h i j k l m n o p q r s t u v w x y z `",
+    ),
+    ("a link's target may have spaces", "My ![foo b\u{16}\0\0\0\0\0\0\0ar](/path/to/train.jpg  \"title\"   )"),
+    (
+        "a definition's title may end lines later",
+        "[foo]: /url \"a title that goes on and on\nand on and on and on and on and on\nand on and on and on\"",
     ),
 ];
 
