@@ -1,12 +1,13 @@
-//! The real server, started for a test, and clients to talk to it.
+//! What the tests stand on: the real server and its clients, and scripted agents and models that do as they are told.
 //!
-//! Comes in: flags and environment of one test. Goes out: a running `liminal-builder` on a free port with a data
-//! directory of its own, and what its clients saw. Nothing is simulated: processes, sockets and files are real.
-//! A test waits for what can be seen, under one generous deadline.
+//! A test starts a real `liminal-builder` on a free port with a data directory of its own: processes, sockets and files
+//! are real. It waits for what can be seen, under one generous deadline.
+//! Kept out: anything a product crate depends on. Tests depend on this crate, never the other way round.
 
 mod app;
 mod binary;
 mod http;
+pub mod scripted_model;
 mod window;
 
 use std::time::Duration;
