@@ -1,6 +1,7 @@
 //! An agent that does as its prompts say: `scripted-agent <wire> [words]`. Also the guardian of the agents of tests.
 
 mod acp;
+mod claude;
 
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
         Some("acp") => acp::run(&words.collect::<Vec<_>>()),
+        Some("claude") => claude::run(words.collect()),
         wire => {
             eprintln!("scripted-agent speaks no {}", wire.unwrap_or("wire unless told which"));
             ExitCode::FAILURE
