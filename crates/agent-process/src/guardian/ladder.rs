@@ -1,0 +1,189 @@
+//! The steps by which an agent and all it started come to an end; pure, the clock is an argument.
+//!
+//! Steps are only ever gone down, and a wait is only ever cut short, so it always ends, whoever asks how often.
+
+use std::time::{Duration, Instant};
+
+use crate::command::StopLadder;
+
+/// Between two looks at who is still there to be killed.
+const KILL_AGAIN: Duration = Duration::from_millis(20);
+
+/// To be done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Terminate,
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Nobody wants an end.
+    Serving,
+    /// Its stdin is closed; it may leave by itself until then.
+    Closing(Instant),
+    /// SIGTERM is due: at once, or was sent and is left to work until then.
+    Terminating { sent: bool, until: Instant },
+    /// SIGKILL to whoever is there, then and again.
+    Killing(Instant),
+}
+
+#[derive(Debug)]
+pub(super) struct Ladder {
+    step: Step,
+    /// How to stop when nobody says how.
+    orphan: StopLadder,
+    grace_term: Duration,
+    agent_gone: bool,
+}
+
+impl Ladder {
+    pub(super) fn new(orphan: StopLadder) -> Self {
+        Self { step: Step::Serving, orphan, grace_term: orphan.grace_term, agent_gone: false }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.step {
+            Step::Serving => None,
+            Step::Closing(until) | Step::Terminating { until, .. } | Step::Killing(until) => Some(until),
+        }
+    }
+
+    pub(super) fn is_agent_gone(&self) -> bool {
+        self.agent_gone
+    }
+
+    /// Stop, or stop faster than said before.
+    pub(super) fn stop(&mut self, asked: StopLadder, now: Instant) {
+        let eof = now + asked.grace_eof;
+        let term = now + asked.grace_term;
+        self.grace_term = match self.step {
+            Step::Serving => asked.grace_term,
+            _ => self.grace_term.min(asked.grace_term),
+        };
+        self.step = match self.step {
+            Step::Serving => Step::Closing(eof),
+            Step::Closing(until) => Step::Closing(until.min(eof)),
+            Step::Terminating { sent: true, until } => Step::Terminating { sent: true, until: until.min(term) },
+            step => step,
+        };
+    }
+
+    /// Whoever could say how to stop is gone.
+    pub(super) fn stop_as_orphan(&mut self, now: Instant) {
+        self.stop(self.orphan, now);
+    }
+
+    /// What it left behind is told to leave too.
+    pub(super) fn agent_ended(&mut self, now: Instant) {
+        self.agent_gone = true;
+        if !matches!(self.step, Step::Killing(_)) {
+            self.step = Step::Terminating { sent: false, until: now };
+        }
+    }
+
+    /// What is due; asked again after each wait.
+    pub(super) fn due(&mut self, now: Instant) -> Option<Action> {
+        if self.deadline().is_none_or(|deadline| now < deadline) {
+            return None;
+        }
+        match self.step {
+            Step::Serving => None,
+            Step::Closing(_) | Step::Terminating { sent: false, .. } => {
+                self.step = Step::Terminating { sent: true, until: now + self.grace_term };
+                Some(Action::Terminate)
+            }
+            Step::Terminating { sent: true, .. } | Step::Killing(_) => {
+                self.step = Step::Killing(now + KILL_AGAIN);
+                Some(Action::Kill)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORPHAN: StopLadder = StopLadder { grace_eof: Duration::from_secs(5), grace_term: Duration::from_secs(2) };
+
+    struct Clock {
+        start: Instant,
+        ladder: Ladder,
+    }
+
+    impl Clock {
+        fn new() -> Self {
+            Self { start: Instant::now(), ladder: Ladder::new(ORPHAN) }
+        }
+
+        fn at(&self, second: f64) -> Instant {
+            self.start + Duration::from_secs_f64(second)
+        }
+
+        /// What is done up to then, and when.
+        fn actions_until(&mut self, second: f64) -> Vec<(f64, Action)> {
+            let mut done = Vec::new();
+            while let Some(deadline) = self.ladder.deadline().filter(|deadline| *deadline <= self.at(second)) {
+                done.extend(self.ladder.due(deadline).map(|action| ((deadline - self.start).as_secs_f64(), action)));
+            }
+            done
+        }
+    }
+
+    fn ladder(eof: u64, term: u64) -> StopLadder {
+        StopLadder { grace_eof: Duration::from_secs(eof), grace_term: Duration::from_secs(term) }
+    }
+
+    #[test]
+    fn an_agent_that_serves_is_left_alone() {
+        assert_eq!(Clock::new().actions_until(1e6), []);
+    }
+
+    #[test]
+    fn an_agent_that_stays_is_terminated_and_then_killed_until_it_is_gone() {
+        let mut clock = Clock::new();
+        clock.ladder.stop(ladder(10, 3), clock.at(0.0));
+        let killed = 13.0;
+        assert_eq!(
+            clock.actions_until(killed + 0.03),
+            [(10.0, Action::Terminate), (killed, Action::Kill), (killed + 0.02, Action::Kill)]
+        );
+    }
+
+    #[test]
+    fn when_the_server_is_gone_the_ladder_starts_by_itself_but_never_again() {
+        let mut clock = Clock::new();
+        clock.ladder.stop_as_orphan(clock.at(1.0));
+        assert_eq!(clock.actions_until(6.5), [(6.0, Action::Terminate)]);
+        clock.ladder.stop_as_orphan(clock.at(7.0));
+        assert_eq!(clock.actions_until(8.0), [(8.0, Action::Kill)]);
+    }
+
+    #[test]
+    fn asking_again_can_only_make_it_faster() {
+        let mut clock = Clock::new();
+        clock.ladder.stop(ladder(10, 10), clock.at(0.0));
+        clock.ladder.stop(ladder(100, 100), clock.at(1.0));
+        assert_eq!(clock.ladder.deadline(), Some(clock.at(10.0)));
+        clock.ladder.stop(StopLadder::AT_ONCE, clock.at(2.0));
+        assert_eq!(clock.actions_until(2.0), [(2.0, Action::Terminate), (2.0, Action::Kill)]);
+    }
+
+    #[test]
+    fn what_an_agent_leaves_behind_is_terminated_at_once_and_killed_after_the_grace() {
+        let mut clock = Clock::new();
+        clock.ladder.agent_ended(clock.at(1.0));
+        assert!(clock.ladder.is_agent_gone());
+        assert_eq!(clock.actions_until(3.0), [(1.0, Action::Terminate), (3.0, Action::Kill)]);
+    }
+
+    #[test]
+    fn an_agent_that_ends_while_all_is_killed_does_not_slow_it_down() {
+        let mut clock = Clock::new();
+        clock.ladder.stop(StopLadder::AT_ONCE, clock.at(0.0));
+        clock.actions_until(0.0);
+        clock.ladder.agent_ended(clock.at(0.01));
+        assert_eq!(clock.actions_until(0.02), [(0.02, Action::Kill)]);
+    }
+}

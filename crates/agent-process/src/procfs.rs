@@ -1,0 +1,78 @@
+//! Who descends from whom, and who carries a mark, as the kernel tells it.
+//!
+//! Only Linux has this; elsewhere both lists are empty and a process group is all that can be reached.
+
+use rustix::process::Pid;
+
+/// In the environment of an agent and of all it starts, with a value of its own for each agent: by it descendants are
+/// found when the guardian, which knows them by descent, was killed.
+pub(crate) const MARK: &str = "LIMINAL_AGENT_MARK";
+
+/// Every living descendant of a process.
+pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
+    let parents: Vec<(Pid, Pid)> = processes().filter_map(|pid| Some((pid, living_parent(pid)?))).collect();
+    let mut found = vec![root];
+    let mut looked_at = 0;
+    while let Some(parent) = found.get(looked_at).copied() {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        looked_at += 1;
+    }
+    found.split_off(1)
+}
+
+/// Every living process that was started with this value of [`MARK`].
+pub(crate) fn marked(mark: &str) -> Vec<Pid> {
+    let entry = format!("{MARK}={mark}");
+    processes()
+        .filter(|pid| {
+            std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|this| this == entry.as_bytes()))
+        })
+        .filter(|pid| living_parent(*pid).is_some())
+        .collect()
+}
+
+fn processes() -> impl Iterator<Item = Pid> {
+    let entries = cfg!(target_os = "linux").then(|| std::fs::read_dir("/proc").ok()).flatten();
+    entries.into_iter().flatten().flatten().filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+/// The parent of a process; `None` if it is gone or only waits to be reaped.
+fn living_parent(pid: Pid) -> Option<Pid> {
+    parse_stat(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/stat")).ok()?))
+}
+
+/// `pid (name) state parent …`, and the name may hold anything, also brackets.
+fn parse_stat(stat: &str) -> Option<Pid> {
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    match fields.next()? {
+        "Z" | "X" => None,
+        _ => Pid::from_raw(fields.next()?.parse().ok()?),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_does_not_hide_the_parent() {
+        assert_eq!(parse_stat("7 (a) Z 1 (b)) S 42 7 7 0").map(Pid::as_raw_pid), Some(42));
+        assert_eq!(parse_stat("7 (a) Z 42 7 7 0"), None);
+    }
+
+    #[test]
+    fn a_child_is_found_by_descent_and_by_mark() {
+        let mark = format!("test-{}", std::process::id());
+        let mut child = Command::new("cat").env(MARK, &mark).stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(descendants(rustix::process::getpid()).contains(&pid));
+        assert_eq!(marked(&mark), [pid]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(marked(&mark), []);
+    }
+}

@@ -1,0 +1,191 @@
+//! Lines for the agent's stdin.
+//!
+//! Comes in: whole lines from anywhere. Goes out: the same lines in that order, by a task of their own, so that neither
+//! a slow agent nor a caller that gives up leaves half a line in the pipe. What waits has a bound; at the bound callers
+//! wait, and an agent that does not read for too long is an error and not memory.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe::Sender;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::SendError;
+
+/// The most that waits for an agent. One line above it may still go, alone.
+pub const QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The most lines that wait: each counts as at least its share of the bytes.
+const QUEUE_LINES_MAX: usize = 1024;
+
+/// Sends lines to an agent's stdin. Clones share it; it closes with the last of them or by [`close`](Self::close).
+#[derive(Clone, Debug)]
+pub struct LineWriter {
+    queue: mpsc::Sender<Queued>,
+    gate: StdinGate,
+    patience: Duration,
+}
+
+impl LineWriter {
+    /// Accepts a line, given without its newline, once there is room among those that wait.
+    ///
+    /// Success means that it will be written unless the agent stops first. Cancel safe: a line is accepted whole or
+    /// not at all.
+    pub async fn send(&self, line: impl Into<Vec<u8>>) -> Result<(), SendError> {
+        let mut bytes = line.into();
+        if memchr::memchr(b'\n', &bytes).is_some() {
+            return Err(SendError::Newline);
+        }
+        bytes.push(b'\n');
+        let share = bytes.len().clamp(QUEUE_BYTES_MAX / QUEUE_LINES_MAX, QUEUE_BYTES_MAX);
+        let share = u32::try_from(share).unwrap_or(u32::MAX);
+        let room = tokio::time::timeout(self.patience, self.gate.room.clone().acquire_many_owned(share))
+            .await
+            .map_err(|_| SendError::Stalled { waited: self.patience })?
+            .map_err(|_| SendError::Closed)?;
+        // Room among the bytes is room among the lines, so it can only be closed.
+        self.queue.try_send(Queued { bytes, _room: room }).map_err(|_| SendError::Closed)
+    }
+
+    /// Closes stdin, whoever else holds a clone: lines accepted before are still written, no more are accepted.
+    pub fn close(&self) {
+        self.gate.close();
+    }
+
+    /// Whether lines can no longer be sent.
+    pub fn is_closed(&self) -> bool {
+        self.gate.room.is_closed()
+    }
+}
+
+/// The way to close stdin without keeping it open.
+#[derive(Clone, Debug)]
+pub(crate) struct StdinGate {
+    room: Arc<Semaphore>,
+    closing: CancellationToken,
+}
+
+impl StdinGate {
+    pub(crate) fn close(&self) {
+        self.room.close();
+        self.closing.cancel();
+    }
+}
+
+#[derive(Debug)]
+struct Queued {
+    bytes: Vec<u8>,
+    /// Given back when the line is written.
+    _room: OwnedSemaphorePermit,
+}
+
+/// The task that owns the pipe.
+#[derive(Debug)]
+pub(crate) struct StdinTask {
+    pipe: Sender,
+    queue: mpsc::Receiver<Queued>,
+    gate: StdinGate,
+}
+
+/// A writer for the pipe, the task that serves it, and the gate to close it.
+pub(crate) fn open(fd: OwnedFd, patience: Duration) -> io::Result<(LineWriter, StdinTask, StdinGate)> {
+    let (sender, receiver) = mpsc::channel(QUEUE_LINES_MAX);
+    let gate = StdinGate { room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), closing: CancellationToken::new() };
+    let task = StdinTask { pipe: Sender::from_owned_fd(fd)?, queue: receiver, gate: gate.clone() };
+    Ok((LineWriter { queue: sender, gate: gate.clone(), patience }, task, gate))
+}
+
+impl StdinTask {
+    pub(crate) async fn run(mut self) {
+        while let Some(line) = self.next().await {
+            if let Err(error) = self.pipe.write_all(&line.bytes).await {
+                tracing::debug!(%error, "the agent closed its stdin");
+                break;
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Option<Queued> {
+        tokio::select! {
+            biased;
+            () = self.gate.closing.cancelled() => {
+                self.queue.close();
+                self.queue.recv().await
+            }
+            line = self.queue.recv() => line,
+        }
+    }
+}
+
+/// However the task ends, nobody waits for room that will not come.
+impl Drop for StdinTask {
+    fn drop(&mut self) {
+        self.gate.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, PipeReader, pipe};
+
+    use super::*;
+
+    fn stdin(patience: Duration) -> (LineWriter, StdinTask, PipeReader) {
+        let (reader, writer) = pipe().unwrap();
+        let (writer, task, _) = open(writer.into(), patience).unwrap();
+        (writer, task, reader)
+    }
+
+    #[tokio::test]
+    async fn lines_accepted_before_the_close_are_written_and_later_ones_refused() {
+        let (writer, task, agent) = stdin(Duration::from_secs(60));
+        writer.send("one").await.unwrap();
+        writer.send("two").await.unwrap();
+        let other = writer.clone();
+        other.close();
+        assert_eq!(writer.send("three").await, Err(SendError::Closed));
+        task.run().await;
+        assert_eq!(BufReader::new(agent).lines().collect::<Result<Vec<_>, _>>().unwrap(), ["one", "two"]);
+    }
+
+    #[tokio::test]
+    async fn a_line_with_a_newline_is_refused() {
+        let (writer, _task, _agent) = stdin(Duration::from_secs(60));
+        assert_eq!(writer.send("one\ntwo").await, Err(SendError::Newline));
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_an_agent_that_does_not_read_has_a_bound() {
+        let (writer, _task, _agent) = stdin(Duration::ZERO);
+        let mut accepted = 0;
+        let refused = loop {
+            match writer.send(vec![b'x'; 1024 * 1024 - 1]).await {
+                Ok(()) => accepted += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(accepted, QUEUE_BYTES_MAX / (1024 * 1024));
+        assert_eq!(refused, SendError::Stalled { waited: Duration::ZERO });
+    }
+
+    #[tokio::test]
+    async fn many_small_lines_have_a_bound_too() {
+        let (writer, _task, _agent) = stdin(Duration::ZERO);
+        for _ in 0..QUEUE_LINES_MAX {
+            writer.send("x").await.unwrap();
+        }
+        assert!(matches!(writer.send("x").await, Err(SendError::Stalled { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_sender_that_waits_for_room_hears_of_the_close() {
+        let (writer, task, _agent) = stdin(Duration::from_secs(60));
+        writer.send(vec![b'x'; QUEUE_BYTES_MAX + 1]).await.unwrap();
+        let (sent, ()) = tokio::join!(writer.send("y"), async { drop(task) });
+        assert_eq!(sent, Err(SendError::Closed));
+    }
+}

@@ -1,0 +1,10 @@
+//! Real agents of every temper, under a real guardian.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+mod faults;
+mod harness;
+mod lines;
+mod orphans;
+mod stdin;
+mod stop;

@@ -1,0 +1,98 @@
+//! Nobody is left behind: not when the server is killed, not when the guardian is.
+
+use std::process::Stdio;
+
+use agent_process::{ExitStatus, StopLadder};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::harness::{FIXTURE, QUICK, kill, line, lives, pids_until_ready, soon, spawn, until};
+
+#[tokio::test]
+async fn when_the_server_is_killed_nothing_that_its_agent_started_survives() {
+    for temper in ["polite", "stubborn"] {
+        let mut server = tokio::process::Command::new(FIXTURE)
+            .args(["server", "family", temper])
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let mut tree = Vec::new();
+        loop {
+            match soon(lines.next_line()).await.unwrap().unwrap().as_str() {
+                "ready" => break,
+                pid => tree.push(pid.parse().unwrap()),
+            }
+        }
+        // The agent, its guardian and four descendants.
+        assert_eq!(tree.len(), 6);
+        assert!(tree.iter().copied().all(lives));
+        server.kill().await.unwrap();
+        until("all gone", || !tree.iter().copied().any(lives)).await;
+    }
+}
+
+#[tokio::test]
+async fn when_the_guardian_is_killed_the_agent_and_all_it_started_go_too() {
+    let (mut stdout, _stdin, process) = spawn(&["family", "stubborn"]).await.split();
+    let family = pids_until_ready(&mut stdout).await;
+    kill(process.guardian_pid());
+    assert_eq!(soon(process.gone()).await.status, ExitStatus::Lost);
+    let left: Vec<u32> = family.into_iter().chain([process.pid()]).filter(|pid| lives(*pid)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn when_server_and_guardian_are_killed_together_the_agent_goes_too() {
+    let mut server = tokio::process::Command::new(FIXTURE)
+        .args(["server", "stubborn"])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut next = async || soon(lines.next_line()).await.unwrap().unwrap().parse::<u32>().unwrap();
+    let (agent, guardian, ready) = (next().await, next().await, next().await);
+    assert_eq!(agent, ready);
+    server.start_kill().unwrap();
+    kill(guardian);
+    until("all gone", || !lives(agent)).await;
+}
+
+#[tokio::test]
+async fn when_an_agent_dies_what_it_started_does_not_outlive_it() {
+    let (mut stdout, _stdin, process) = spawn(&["family", "polite"]).await.split();
+    let family = pids_until_ready(&mut stdout).await;
+    kill(process.pid());
+    assert_eq!(soon(process.gone()).await.status, ExitStatus::Signal(libc::SIGKILL));
+    assert!(!family.iter().copied().any(lives));
+}
+
+#[tokio::test]
+async fn a_guardian_stays_at_its_post_when_asked_to_leave() {
+    let (mut stdout, stdin, process) = spawn(&["echo"]).await.split();
+    let guardian = rustix::process::Pid::from_raw(process.guardian_pid().cast_signed()).unwrap();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT, rustix::process::Signal::HUP] {
+        rustix::process::kill_process(guardian, signal).unwrap();
+    }
+    stdin.send("still here").await.unwrap();
+    assert_eq!(line(&mut stdout).await, "still here");
+    assert!(soon(process.stop(QUICK)).await.is_success());
+}
+
+#[tokio::test]
+async fn an_agent_hears_the_signals_that_its_guardian_does_not() {
+    let process = spawn(&["deaf"]).await.handle;
+    let pid = rustix::process::Pid::from_raw(process.pid().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(soon(process.exited()).await.status, ExitStatus::Signal(libc::SIGINT));
+}
+
+#[tokio::test]
+async fn a_frozen_agent_is_terminated_all_the_same() {
+    let process = spawn(&["deaf"]).await.handle;
+    let pid = rustix::process::Pid::from_raw(process.pid().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let ladder = StopLadder { grace_term: crate::harness::DEADLINE, ..QUICK };
+    assert_eq!(soon(process.stop(ladder)).await.status, ExitStatus::Signal(libc::SIGTERM));
+}

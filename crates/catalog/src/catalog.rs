@@ -1,0 +1,193 @@
+//! The handle that everyone holds, and the calls on it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use protocol::{PathCompletion, Project, ProjectId, SessionId, Timestamp};
+use serde_json::Map;
+
+use crate::books::Change;
+use crate::directory::DataDirectory;
+use crate::error::CatalogError;
+use crate::lock::DirectoryLock;
+use crate::record::{ProjectRecord, SessionRecord};
+use crate::writer::{Shared, Writer};
+use crate::{completion, opening, paths, token};
+
+const AGENTS_FILE: &str = "agents.json";
+/// A hand-written list of agents; a thousand of them are shorter.
+const AGENTS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// A catalog that was just opened.
+#[derive(Debug)]
+pub struct Opened {
+    pub catalog: Catalog,
+    /// Sentences for the user: what was damaged, set aside or upgraded. In the log already.
+    pub notices: Vec<String>,
+}
+
+/// Projects and session records. A cheap handle; the last one to go saves what is left and frees the directory.
+///
+/// Reads answer from memory and never wait for the disk. A change is on the disk, and visible, when its call returns
+/// `Ok`; when it returns an error it is neither.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    office: Arc<Office>,
+}
+
+#[derive(Debug)]
+struct Office {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Drop for Office {
+    fn drop(&mut self) {
+        self.shared.stop();
+        if self.writer.take().is_some_and(|writer| writer.join().is_err()) {
+            tracing::error!("the catalog's writer panicked");
+        }
+    }
+}
+
+impl Catalog {
+    /// Makes the directory where it is missing, keeps others out of it, and reads its files. Waits for the disk.
+    pub fn open(dir: &Path) -> Result<Opened, CatalogError> {
+        let directory = DataDirectory::open(dir)?;
+        let lock = DirectoryLock::take(&directory)?;
+        directory.sweep();
+        let (books, notices) = opening::read_books(&directory)?;
+        let shared = Arc::new(Shared::new(directory, lock, books));
+        let writer = Writer::new(Arc::clone(&shared));
+        let writer = thread::Builder::new()
+            .name("catalog-writer".into())
+            .spawn(move || writer.run())
+            .map_err(|error| CatalogError::storage(dir, error))?;
+        Ok(Opened { catalog: Self { office: Arc::new(Office { shared, writer: Some(writer) }) }, notices })
+    }
+
+    /// Where this server can be reached, for a second one that finds the directory taken.
+    pub fn announce(&self, address: &str) {
+        self.shared().lock.say(Some(address));
+    }
+
+    /// The secret of this data directory, made on first use. Waits for the disk.
+    pub fn token(&self) -> Result<String, CatalogError> {
+        token::token(&self.shared().directory)
+    }
+
+    /// `agents.json` as it lies there; `None` where there is none. Waits for the disk.
+    pub fn agents_file(&self) -> Result<Option<String>, CatalogError> {
+        let directory = &self.shared().directory;
+        let Some(bytes) = directory.read(AGENTS_FILE, AGENTS_FILE_BYTES_MAX)? else { return Ok(None) };
+        String::from_utf8(bytes).map(Some).map_err(|error| {
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+            CatalogError::storage(&directory.file(AGENTS_FILE), source)
+        })
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.shared().directory.path()
+    }
+
+    /// In the order added.
+    pub fn projects(&self) -> Vec<Project> {
+        self.shared().desk().books.projects().iter().map(|project| project.project()).collect()
+    }
+
+    pub fn project(&self, id: &ProjectId) -> Option<Project> {
+        self.shared().desk().books.project(id)
+    }
+
+    /// Takes a path as it was typed: absolute or from `~`, through `..` and symlinks, with or without a slash at its end.
+    pub async fn add_project(&self, path: &str) -> Result<Project, CatalogError> {
+        let typed = path.to_owned();
+        // A directory on a network that is down answers late or never; nobody else waits for it.
+        let resolved = tokio::task::spawn_blocking(move || paths::resolve(&typed)).await;
+        let path = resolved.map_err(|_| CatalogError::Stopped)??;
+        let record = ProjectRecord {
+            id: paths::project_id(&path),
+            name: paths::project_name(&path),
+            added_at: Timestamp::from(SystemTime::now()),
+            path,
+            extra: Map::new(),
+        };
+        let project = record.project();
+        self.shared().change(Change::AddProject(record)).await?;
+        Ok(project)
+    }
+
+    /// Its session records stay, and are found again when the same directory is added again.
+    pub async fn remove_project(&self, id: &ProjectId) -> Result<(), CatalogError> {
+        self.shared().change(Change::RemoveProject(id.clone())).await
+    }
+
+    /// Directories that continue what was typed; at most 50, each with a slash at its end. Waits for the disk, half a
+    /// second at most unless a single system call hangs: call it where blocking is allowed.
+    pub fn complete_path(&self, prefix: &str) -> Vec<PathCompletion> {
+        let projects = self.projects();
+        completion::complete(prefix, |path| projects.iter().any(|project| project.path == path))
+    }
+
+    /// Not archived, most recent activity first.
+    pub fn sessions(&self, project: &ProjectId) -> Vec<SessionRecord> {
+        let listed = self.shared().desk().books.listed(project);
+        listed.iter().map(|session| SessionRecord::clone(session)).collect()
+    }
+
+    /// Archived or not.
+    pub fn session(&self, id: &SessionId) -> Option<SessionRecord> {
+        let found = self.shared().desk().books.session(id).cloned();
+        found.map(Arc::unwrap_or_clone)
+    }
+
+    /// Every record there is: archived ones too, and those whose project was removed. In the order created.
+    pub fn all_sessions(&self) -> Vec<SessionRecord> {
+        let all = self.shared().desk().books.sessions().to_vec();
+        all.iter().map(|session| SessionRecord::clone(session)).collect()
+    }
+
+    pub async fn add_session(&self, session: SessionRecord) -> Result<(), CatalogError> {
+        self.shared().change(Change::AddSession(session)).await
+    }
+
+    /// Takes it off the list. Archiving twice is no error.
+    pub async fn archive(&self, id: &SessionId) -> Result<(), CatalogError> {
+        self.shared().change(Change::SetArchived(id.clone(), true)).await
+    }
+
+    pub async fn restore(&self, id: &SessionId) -> Result<(), CatalogError> {
+        self.shared().change(Change::SetArchived(id.clone(), false)).await
+    }
+
+    pub async fn set_title(&self, id: &SessionId, title: &str) -> Result<(), CatalogError> {
+        self.shared().change(Change::SetTitle(id.clone(), title.to_owned())).await
+    }
+
+    /// The first prompt was sent: from now on the agent can be asked to resume this session.
+    pub async fn mark_prompted(&self, id: &SessionId) -> Result<(), CatalogError> {
+        self.shared().change(Change::MarkPrompted(id.clone())).await
+    }
+
+    /// The same entry under the id that the agent chose anew.
+    pub async fn change_id(&self, from: &SessionId, to: &SessionId) -> Result<(), CatalogError> {
+        self.shared().change(Change::SetId { from: from.clone(), to: to.clone() }).await
+    }
+
+    /// Moves `lastActiveAt` forward, for readers at once and on the disk within half a second. An earlier moment and an
+    /// unknown session change nothing.
+    pub fn touch(&self, id: &SessionId, at: Timestamp) {
+        self.shared().touch(id, at);
+    }
+
+    /// Returns when everything said before is on the disk.
+    pub async fn flush(&self) -> Result<(), CatalogError> {
+        self.shared().flush().await
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.office.shared
+    }
+}

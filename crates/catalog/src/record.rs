@@ -1,0 +1,97 @@
+//! One project and one session, as they are kept.
+//!
+//! Fields we do not know ride along in `extra`: a newer build, or a person, may have put them there.
+
+use protocol::{CliType, Project, ProjectId, SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The title of a session until its first message.
+pub const NEW_SESSION_TITLE: &str = "New Session";
+
+/// A project with what else its file says of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectRecord {
+    pub id: ProjectId,
+    pub path: String,
+    pub name: String,
+    pub added_at: Timestamp,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl ProjectRecord {
+    pub(crate) fn project(&self) -> Project {
+        Project { id: self.id.clone(), path: self.path.clone(), name: self.name.clone(), added_at: self.added_at }
+    }
+}
+
+/// What is known of a session while no agent runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", from = "Written")]
+pub struct SessionRecord {
+    pub id: SessionId,
+    pub project_id: ProjectId,
+    pub cli_type: CliType,
+    /// Not listed any more; kept all the same.
+    pub archived: bool,
+    pub title: String,
+    /// Moves on send and on the end of a turn, never on open, and never back.
+    pub last_active_at: Timestamp,
+    pub created_at: Timestamp,
+    /// Whether a first prompt was ever sent. Before that the session is on no agent's disk.
+    pub prompted: bool,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl SessionRecord {
+    /// A session that was created this moment and has not been spoken to.
+    pub fn new(id: SessionId, project_id: ProjectId, now: Timestamp) -> Self {
+        Self {
+            cli_type: id.cli_type(),
+            id,
+            project_id,
+            archived: false,
+            title: NEW_SESSION_TITLE.into(),
+            last_active_at: now,
+            created_at: now,
+            prompted: false,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// A session as a file may hold it: `prompted` came later than the rest.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    id: SessionId,
+    project_id: ProjectId,
+    cli_type: CliType,
+    archived: bool,
+    title: String,
+    last_active_at: Timestamp,
+    created_at: Timestamp,
+    prompted: Option<bool>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+impl From<Written> for SessionRecord {
+    fn from(written: Written) -> Self {
+        Self {
+            // A title comes from the first message, so one that is still the default was never spoken to.
+            prompted: written.prompted.unwrap_or(written.title != NEW_SESSION_TITLE),
+            id: written.id,
+            project_id: written.project_id,
+            cli_type: written.cli_type,
+            archived: written.archived,
+            title: written.title,
+            last_active_at: written.last_active_at,
+            created_at: written.created_at,
+            extra: written.extra,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The one writer: a thread that turns waiting changes into files.
+//!
+//! Comes in: changes, each with somebody waiting for the answer, and sessions that were touched. Goes out: the two files,
+//! the answers, and the books that everybody reads. All changes that wait while a write is under way share the next one.
+//!
+//! A change is visible, and answered, only when it is on the disk. If the write fails nothing of it is: the books are as
+//! they were and every change in that write gets the error. A touch is visible at once, is saved soon, and stays to be
+//! saved if that fails.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use protocol::{SessionId, Timestamp};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::books::{Books, Change};
+use crate::directory::DataDirectory;
+use crate::error::CatalogError;
+use crate::files::{self, FileKind};
+use crate::lock::DirectoryLock;
+
+/// Changes that may wait for the disk. Whoever comes after them waits for a place, at no cost but its own.
+const WAITING_MAX: usize = 1024;
+/// A touch is on the disk half a second later; this leaves a fifth of that for the write itself.
+const TOUCH_LAG: Duration = Duration::from_millis(400);
+/// After a failed write of touches nobody waits for. The disk is full; asking it twice a second does not help.
+const RETRY_LAG: Duration = Duration::from_secs(5);
+
+/// What callers and the writer share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) directory: DataDirectory,
+    pub(crate) lock: DirectoryLock,
+    desk: Mutex<Desk>,
+    bell: Condvar,
+    room: Semaphore,
+}
+
+/// Held for moments only, and never during a write.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) books: Books,
+    waiting: Vec<Waiting>,
+    touched: HashSet<SessionId>,
+    /// Set while `touched` is not empty.
+    touches_due: Option<Instant>,
+    stopping: bool,
+    /// Nobody will ever look at `waiting` again.
+    stopped: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    request: Request,
+    answer: oneshot::Sender<Result<(), CatalogError>>,
+}
+
+#[derive(Debug)]
+enum Request {
+    Change(Change),
+    Flush,
+}
+
+impl Shared {
+    pub(crate) fn new(directory: DataDirectory, lock: DirectoryLock, books: Books) -> Self {
+        let desk = Desk {
+            books,
+            waiting: Vec::new(),
+            touched: HashSet::new(),
+            touches_due: None,
+            stopping: false,
+            stopped: false,
+        };
+        Self { directory, lock, desk: Mutex::new(desk), bell: Condvar::new(), room: Semaphore::new(WAITING_MAX) }
+    }
+
+    pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
+        // The books are changed by whole changes only, so they are sound even if somebody panicked.
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) async fn change(&self, change: Change) -> Result<(), CatalogError> {
+        self.request(Request::Change(change)).await
+    }
+
+    pub(crate) async fn flush(&self) -> Result<(), CatalogError> {
+        self.request(Request::Flush).await
+    }
+
+    pub(crate) fn touch(&self, id: &SessionId, at: Timestamp) {
+        let mut desk = self.desk();
+        if desk.books.touch(id, at) {
+            desk.touched.insert(id.clone());
+            if desk.touches_due.is_none() {
+                desk.touches_due = Some(Instant::now() + TOUCH_LAG);
+                self.bell.notify_one();
+            }
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.desk().stopping = true;
+        self.bell.notify_one();
+    }
+
+    /// Once asked, a change happens even if the one who asked does not wait for the answer.
+    async fn request(&self, request: Request) -> Result<(), CatalogError> {
+        let _place = self.room.acquire().await.map_err(|_| CatalogError::Stopped)?;
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut desk = self.desk();
+            if desk.stopped {
+                return Err(CatalogError::Stopped);
+            }
+            desk.waiting.push(Waiting { request, answer });
+        }
+        self.bell.notify_one();
+        answered.await.unwrap_or(Err(CatalogError::Stopped))
+    }
+
+    /// Blocks until there is something to write; `None` when all is written and the catalog stops.
+    fn next_batch(&self) -> Option<Batch> {
+        let mut desk = self.desk();
+        loop {
+            let due = desk.touches_due.map(|due| due.saturating_duration_since(Instant::now()));
+            if !desk.waiting.is_empty() || due == Some(Duration::ZERO) || (desk.stopping && due.is_some()) {
+                return Some(desk.take_batch());
+            }
+            if desk.stopping {
+                return None;
+            }
+            desk = match due {
+                Some(wait) => {
+                    self.bell.wait_timeout(desk, wait).map_or_else(|dead| dead.into_inner().0, |(desk, _)| desk)
+                }
+                None => self.bell.wait(desk).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+/// All that one round of writing takes on.
+struct Batch {
+    waiting: Vec<Waiting>,
+    touched: Vec<(SessionId, Timestamp)>,
+    stopping: bool,
+}
+
+impl Desk {
+    fn take_batch(&mut self) -> Batch {
+        self.touches_due = None;
+        let touched = std::mem::take(&mut self.touched)
+            .into_iter()
+            .filter_map(|id| self.books.session(&id).map(|session| session.last_active_at).map(|at| (id, at)))
+            .collect();
+        Batch { waiting: std::mem::take(&mut self.waiting), touched, stopping: self.stopping }
+    }
+
+    /// What is on the disk now becomes what everybody sees.
+    fn publish(&mut self, changes: &[Change]) {
+        for change in changes {
+            if let Err(error) = self.books.apply(change) {
+                tracing::error!(%error, ?change, "a change that was written cannot be shown");
+            }
+            if let Change::SetId { from, to } = change
+                && self.touched.remove(from)
+            {
+                self.touched.insert(to.clone());
+            }
+        }
+    }
+}
+
+/// The thread's own state.
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    /// The books as they will be after the write under way; otherwise the same as the ones everybody reads.
+    draft: Books,
+}
+
+impl Writer {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let draft = shared.desk().books.clone();
+        Self { shared, draft }
+    }
+
+    pub(crate) fn run(mut self) {
+        while let Some(batch) = self.shared.next_batch() {
+            let stopping = batch.stopping;
+            self.commit(batch);
+            if stopping && self.shared.desk().waiting.is_empty() {
+                break;
+            }
+        }
+    }
+
+    fn commit(&mut self, batch: Batch) {
+        let (mut projects, mut sessions, mut flushes) = (Vec::new(), Vec::new(), Vec::new());
+        for Waiting { request, answer } in batch.waiting {
+            match request {
+                Request::Flush => flushes.push(answer),
+                Request::Change(change) => match change.file() {
+                    FileKind::Projects => projects.push((change, answer)),
+                    FileKind::Sessions => sessions.push((change, answer)),
+                },
+            }
+        }
+        let touches_saved = self.commit_file(FileKind::Sessions, sessions, batch.touched);
+        let _ = self.commit_file(FileKind::Projects, projects, Vec::new());
+        for answer in flushes {
+            // Whoever no longer waits does not want to know.
+            let _ = answer.send(touches_saved.clone());
+        }
+    }
+
+    /// One file, one write, one fate for everything that is in it.
+    fn commit_file(
+        &mut self,
+        kind: FileKind,
+        asked: Vec<(Change, oneshot::Sender<Result<(), CatalogError>>)>,
+        touched: Vec<(SessionId, Timestamp)>,
+    ) -> Result<(), CatalogError> {
+        let mut differs = false;
+        for (id, at) in &touched {
+            differs |= self.draft.touch(id, *at);
+        }
+        let (mut changes, mut answers) = (Vec::new(), Vec::new());
+        for (change, answer) in asked {
+            let verdict = self.draft.apply(&change);
+            differs |= *verdict.as_ref().unwrap_or(&false);
+            if verdict.is_ok() {
+                changes.push(change);
+            }
+            answers.push((answer, verdict.map(|_| ())));
+        }
+        let written = if differs { self.write(kind) } else { Ok(()) };
+        match &written {
+            Ok(()) => self.shared.desk().publish(&changes),
+            Err(error) => {
+                tracing::error!(error = error as &dyn std::error::Error, "could not save {}", kind.name());
+                self.take_back(touched);
+            }
+        }
+        for (answer, verdict) in answers {
+            // A refusal stands only if the changes before it do.
+            let _ = answer.send(written.clone().and(verdict));
+        }
+        written
+    }
+
+    fn write(&self, kind: FileKind) -> Result<(), CatalogError> {
+        let directory = &self.shared.directory;
+        let bytes = files::render(kind, &self.draft)
+            .map_err(|error| CatalogError::storage(&directory.file(kind.name()), error))?;
+        directory.replace(kind.name(), &bytes)
+    }
+
+    fn take_back(&mut self, touched: Vec<(SessionId, Timestamp)>) {
+        let mut desk = self.shared.desk();
+        self.draft = desk.books.clone();
+        if !touched.is_empty() {
+            desk.touched.extend(touched.into_iter().map(|(id, _)| id));
+            desk.touches_due = Some(Instant::now() + RETRY_LAG);
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// Also when a panic ends the thread: nobody may wait for an answer that cannot come.
+    fn drop(&mut self) {
+        let mut desk = self.shared.desk();
+        desk.stopped = true;
+        desk.waiting.clear();
+        drop(desk);
+        self.shared.room.close();
+    }
+}

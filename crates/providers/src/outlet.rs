@@ -1,0 +1,134 @@
+//! The way out of a provider: stream events in, upserts and turns out on the session's channel.
+//!
+//! Text goes out at once when the channel has room; what arrives while it has none goes out together with the next.
+//! Kept out: wires and processes. The session's task owns its outlet and calls [`Outlet::flush`] as one arm of its
+//! `select!`.
+
+use std::collections::VecDeque;
+use std::time::SystemTime;
+
+use protocol::{ErrorDetail, SessionId, StreamEvent, TurnId};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use upserts::{Moment, UpsertConfig, UpsertProcessor};
+
+use crate::provider::ProviderEvent;
+
+/// Turns that have ended but may still be spoken of: sub-agents report after the end of the turn that started them.
+const ENDED_TURNS_KEPT: usize = 8;
+
+/// The session no longer listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session was let go")]
+pub struct Closed;
+
+#[derive(Debug)]
+pub struct Outlet {
+    session: SessionId,
+    sender: mpsc::Sender<ProviderEvent>,
+    /// Oldest first; the last one is the present turn.
+    turns: Vec<(TurnId, UpsertProcessor)>,
+    queue: VecDeque<ProviderEvent>,
+    started: Instant,
+}
+
+impl Outlet {
+    pub fn new(session: SessionId, sender: mpsc::Sender<ProviderEvent>) -> Self {
+        Self { session, sender, turns: Vec::new(), queue: VecDeque::new(), started: Instant::now() }
+    }
+
+    /// The agent goes on under another id; turns from now on carry it.
+    pub fn rename(&mut self, session: SessionId) {
+        self.session = session;
+    }
+
+    /// A turn begins; its events follow.
+    pub fn begin(&mut self, turn: TurnId) {
+        let processor = UpsertProcessor::new(UpsertConfig::live(), self.session.clone(), turn.clone());
+        self.turns.push((turn, processor));
+        while self.turns.len() > ENDED_TURNS_KEPT && self.turns[0].1.is_finished() {
+            self.collect();
+            self.turns.remove(0);
+        }
+    }
+
+    /// An event of a turn that was begun. One of a turn nobody knows is logged and passed over.
+    pub fn push(&mut self, event: StreamEvent) {
+        let now = self.now();
+        match self.turns.iter_mut().rev().find(|(turn, _)| *turn == event.turn_id) {
+            Some((_, processor)) => processor.push(event, now),
+            None => tracing::warn!(turn = %event.turn_id, "event of an unknown turn"),
+        }
+    }
+
+    /// Something beside the turn's text; it keeps its place behind what was pushed before it.
+    pub fn say(&mut self, event: ProviderEvent) {
+        self.collect();
+        self.queue.push_back(event);
+    }
+
+    /// Ends every running turn with an error: what was received stays, nothing shows as running.
+    pub fn abort(&mut self, error: &ErrorDetail) {
+        let now = self.now();
+        for (_, processor) in &mut self.turns {
+            if !processor.is_finished() {
+                processor.abort(error.clone(), now);
+            }
+        }
+        self.collect();
+    }
+
+    /// Events wait for room in the channel; a reader should pause when this is true.
+    pub fn is_congested(&self) -> bool {
+        self.queue.len() > crate::provider::EVENT_QUEUE_MAX
+    }
+
+    /// Sends whatever is due, for ever; ends only when nobody listens. Nothing is lost when the future is dropped.
+    pub async fn flush(&mut self) -> Closed {
+        loop {
+            if self.queue.is_empty() {
+                self.collect();
+            }
+            if self.queue.is_empty() {
+                match self.turns.iter().filter_map(|(_, processor)| processor.deadline()).min() {
+                    Some(due) => {
+                        tokio::select! {
+                            () = tokio::time::sleep_until(self.started + due) => {}
+                            () = self.sender.closed() => return Closed,
+                        }
+                    }
+                    None => {
+                        self.sender.closed().await;
+                        return Closed;
+                    }
+                }
+                continue;
+            }
+            let Ok(permit) = self.sender.reserve().await else { return Closed };
+            if let Some(event) = self.queue.pop_front() {
+                permit.send(event);
+            }
+        }
+    }
+
+    /// Sends all that is held, due or not, and waits until the channel took it. For the end of a session.
+    pub async fn drain(&mut self) -> Result<(), Closed> {
+        self.collect();
+        while let Some(event) = self.queue.front().cloned() {
+            self.sender.send(event).await.map_err(|_| Closed)?;
+            self.queue.pop_front();
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) {
+        let now = self.now();
+        for (_, processor) in &mut self.turns {
+            self.queue.extend(processor.take(now).into_iter().map(ProviderEvent::Emission));
+        }
+    }
+
+    fn now(&self) -> Moment {
+        Moment { wall: SystemTime::now().into(), elapsed: self.started.elapsed() }
+    }
+}

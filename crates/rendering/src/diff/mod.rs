@@ -1,0 +1,55 @@
+//! Edits as rows: numbers, signs, changed words, colours, folds.
+//!
+//! Comes in: an old and a new text, or a patch. Goes out: `<div class="diff">` of rows
+//! `<div class="line add"><span class="num">13</span><span class="sign">+</span><span class="src">…</span></div>` (or
+//! `del`, `same`), changed words in `<b class="hi">`, `<div class="fold" data-count="32">⋯ 32 lines</div>` for unchanged
+//! stretches, `<div class="head">path</div>` for a file of a patch, and how many lines were added and removed.
+
+mod compare;
+mod patch;
+mod rows;
+mod words;
+
+use crate::cut::Cut;
+use crate::highlight;
+use rows::Row;
+
+/// How much of an edit is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiffView {
+    /// Unchanged lines around a change.
+    pub context: usize,
+    pub cut: Cut,
+}
+
+impl Default for DiffView {
+    fn default() -> Self {
+        Self { context: 3, cut: Cut::WHOLE }
+    }
+}
+
+/// An edit as HTML.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffHtml {
+    pub html: String,
+    pub added: usize,
+    pub removed: usize,
+    /// Rows left out by the cut; folds are not counted.
+    pub hidden: usize,
+}
+
+/// The edit from `old` (none for a new file) to `new`.
+pub fn diff(old: Option<&str>, new: &str, path: &str, view: DiffView) -> DiffHtml {
+    let rows = compare::rows(old.unwrap_or_default(), new, view.context);
+    rows::html(&rows, highlight::of_path(path), view.cut)
+}
+
+/// A patch: unified, `git diff`'s, or `*** Begin Patch`. `path` is the file it is about, where the patch does not say.
+pub fn patch(text: &str, path: &str, view: DiffView) -> DiffHtml {
+    let rows = patch::rows(text);
+    let named = rows.iter().find_map(|row| match row {
+        Row::Head(name) => Some(*name),
+        _ => None,
+    });
+    rows::html(&rows, highlight::of_path(named.unwrap_or(path)), view.cut)
+}

@@ -1,0 +1,45 @@
+//! Which grammar a fence or a file asks for.
+
+use std::borrow::Cow;
+
+/// The grammar's token for what stands behind a fence (`Rust`, `ts,ignore`, `{.python}`), or none for no language.
+pub(super) fn token(language: &str) -> Option<Cow<'_, str>> {
+    let name = name(language)?;
+    let lower = name.to_ascii_lowercase();
+    Some(match lower.as_str() {
+        "c#" | "csharp" => "cs".into(),
+        "c++" | "cxx" | "hpp" => "cpp".into(),
+        "console" | "shell" | "shellscript" | "shell-session" | "zsh" | "ksh" => "bash".into(),
+        "docker" | "containerfile" => "dockerfile".into(),
+        "golang" => "go".into(),
+        "js" | "node" | "mjs" | "cjs" => "javascript".into(),
+        // The Babel grammar of the set is not shipped; TSX reads JSX.
+        "jsx" | "javascriptreact" | "typescriptreact" => "tsx".into(),
+        "json5" | "jsonc" | "jsonl" | "ndjson" => "json".into(),
+        "kts" => "kotlin".into(),
+        "make" | "mk" => "makefile".into(),
+        "mts" | "cts" => "ts".into(),
+        "patch" | "udiff" => "diff".into(),
+        "posh" | "pwsh" | "ps" => "powershell".into(),
+        "proto" | "proto3" => "protobuf".into(),
+        "py3" | "python3" | "pyi" => "python".into(),
+        "text" | "txt" | "plain" | "plaintext" | "output" => return None,
+        _ => lower.into(),
+    })
+}
+
+/// The language's name as a label: the first word of the fence's info string.
+pub(crate) fn name(info: &str) -> Option<&str> {
+    let word = info.split(|c: char| c.is_whitespace() || c == ',' || c == ';').find(|word| !word.is_empty())?;
+    let word = word.trim_matches(['{', '}', '.']);
+    (!word.is_empty()).then_some(word)
+}
+
+/// The language of a file, by its name.
+pub(crate) fn of_path(path: &str) -> &str {
+    let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    match file.rsplit_once('.') {
+        Some((_, extension)) if !extension.is_empty() => extension,
+        _ => file,
+    }
+}

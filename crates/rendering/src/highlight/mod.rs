@@ -1,0 +1,207 @@
+//! Source code as HTML with one-letter classes, line by line.
+//!
+//! Comes in: complete lines of code in some language. Goes out: escaped text in `<i class="k">` and the like; see
+//! [`classes`] for the letters. Kept out: colours (the theme has them), blocks, files.
+//! The state between two lines is small and kept, so a growing block costs only its new lines.
+//! The grammars are unpacked on first use; [`warm_up`] does it ahead of time, on a thread of the caller's choice.
+
+mod classes;
+mod languages;
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
+
+use crate::escape;
+
+pub(crate) use classes::CLASSES;
+pub(crate) use languages::{name, of_path};
+
+/// Longer lines are written plain: grammars are regular expressions and take their time on minified code.
+const LINE_BYTES_MAX: usize = 4_000;
+
+static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
+
+/// Loads the grammars and compiles those agents write most, so that no first code block has to wait for it.
+pub fn warm_up() {
+    for language in ["rust", "ts", "tsx", "js", "python", "bash", "json", "go"] {
+        let mut out = String::new();
+        Highlighter::new(language).line_into(&mut out, "let x = \"a\"; // b\n");
+    }
+}
+
+/// The state of one code block between two lines.
+#[derive(Clone, Debug)]
+pub(crate) struct Highlighter {
+    /// `None` for a language nobody has told us about, and after a grammar failed: the rest is plain.
+    state: Option<(ParseState, ScopeStack)>,
+}
+
+impl Highlighter {
+    /// For a fence's language or a file's extension; unknown ones are plain.
+    pub(crate) fn new(language: &str) -> Self {
+        Self { state: syntax(language).map(|syntax| (ParseState::new(syntax), ScopeStack::new())) }
+    }
+
+    /// Appends one line. It ends with its newline, except perhaps the last line of a text that is complete.
+    pub(crate) fn line_into(&mut self, out: &mut String, line: &str) {
+        for (class, span) in self.spans(line) {
+            let text = &line[span];
+            let Some(letter) = class else {
+                escape::text_into(out, text);
+                continue;
+            };
+            out.push_str("<i class=\"");
+            out.push(letter);
+            out.push_str("\">");
+            escape::text_into(out, text);
+            out.push_str("</i>");
+        }
+    }
+
+    /// Reads one line and says which parts of it have which class, from its start to its end. Neighbours differ, white
+    /// space goes with what is before it, and no class reaches over the line's end, so that lines can be cut.
+    pub(crate) fn spans(&mut self, line: &str) -> Vec<(Option<char>, Range<usize>)> {
+        let Some((state, scopes)) = &mut self.state else { return vec![(None, 0..line.len())] };
+        if line.len() > LINE_BYTES_MAX {
+            return vec![(None, 0..line.len())];
+        }
+        let Ok(operations) = state.parse_line(line, &SYNTAXES) else {
+            self.state = None;
+            return vec![(None, 0..line.len())];
+        };
+        let text_end = line.trim_end_matches('\n').len();
+        let mut spans = Spans { line, spans: Vec::new() };
+        let mut start = 0;
+        for (at, operation) in operations {
+            spans.push(classes::of(scopes), start..at.min(text_end));
+            start = at.min(text_end);
+            if scopes.apply(&operation).is_err() {
+                break;
+            }
+        }
+        spans.push(classes::of(scopes), start..text_end);
+        spans.spans.push((None, text_end..line.len()));
+        spans.spans
+    }
+}
+
+fn syntax(language: &str) -> Option<&'static SyntaxReference> {
+    let token = languages::token(language)?;
+    SYNTAXES.find_syntax_by_token(&token).filter(|syntax| syntax.name != "Plain Text")
+}
+
+struct Spans<'a> {
+    line: &'a str,
+    spans: Vec<(Option<char>, Range<usize>)>,
+}
+
+impl Spans<'_> {
+    fn push(&mut self, class: Option<char>, span: Range<usize>) {
+        if span.is_empty() {
+            return;
+        }
+        let blank = self.line.as_bytes()[span.clone()].iter().all(u8::is_ascii_whitespace);
+        match self.spans.last_mut() {
+            Some((last, range)) if blank || *last == class => range.end = span.end,
+            _ => self.spans.push((if blank { None } else { class }, span)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn highlighted(language: &str, line: &str) -> String {
+        let mut out = String::new();
+        Highlighter::new(language).line_into(&mut out, line);
+        out
+    }
+
+    #[test]
+    fn an_unknown_language_is_plain_and_escaped() {
+        assert_eq!(highlighted("klingon", "a < b\n"), "a &lt; b\n");
+    }
+
+    #[test]
+    fn spans_end_before_the_newline() {
+        let html = highlighted("rust", "// note\n");
+        assert_eq!(html, "<i class=\"c\">// note</i>\n");
+    }
+
+    #[test]
+    fn every_promised_language_has_a_grammar() {
+        let promised = [
+            "rust",
+            "typescript",
+            "ts",
+            "javascript",
+            "js",
+            "jsx",
+            "tsx",
+            "python",
+            "py",
+            "go",
+            "java",
+            "c",
+            "cpp",
+            "c++",
+            "csharp",
+            "c#",
+            "cs",
+            "ruby",
+            "rb",
+            "php",
+            "swift",
+            "kotlin",
+            "kt",
+            "shell",
+            "sh",
+            "bash",
+            "zsh",
+            "console",
+            "powershell",
+            "ps1",
+            "sql",
+            "html",
+            "css",
+            "json",
+            "jsonc",
+            "yaml",
+            "yml",
+            "toml",
+            "xml",
+            "markdown",
+            "md",
+            "dockerfile",
+            "docker",
+            "makefile",
+            "make",
+            "diff",
+            "patch",
+            "graphql",
+            "protobuf",
+            "proto",
+            "lua",
+            "zig",
+            "elixir",
+            "ex",
+            "haskell",
+            "hs",
+        ];
+        let missing: Vec<_> = promised.iter().filter(|language| syntax(language).is_none()).collect();
+        assert!(missing.is_empty(), "no grammar for {missing:?}");
+    }
+
+    #[test]
+    fn keywords_strings_numbers_and_functions_have_their_letters() {
+        let html = highlighted("rust", "fn main() { let x = 1; println(\"a\"); }\n");
+        for expected in
+            ["<i class=\"k\">fn </i>", "<i class=\"f\">main</i>", "<i class=\"n\">1</i>", "<i class=\"s\">\"a\"</i>"]
+        {
+            assert!(html.contains(expected), "{expected} in {html}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Markdown that is still being written.
+//!
+//! Comes in: text, appended in any chunks. Goes out: the blocks of a full render of the text so far, to the byte, and for
+//! every reader the difference to what it has. Kept out: when to send, and to whom.
+//!
+//! How it stays linear:
+//! - Blocks nothing can change any more are *settled*: never parsed or rendered again (see [`settle`]).
+//! - Of the rest, usually one open block, only the end is parsed again: from the last line of an open code fence
+//!   ([`fence`]), from the last safe word of an open paragraph ([`paragraph`]).
+//! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
+//! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
+
+mod changes;
+mod settle;
+mod tail;
+
+use std::sync::Arc;
+
+pub use changes::Mark;
+pub(crate) use changes::{Changes, Position};
+use settle::{Absorbed, Settled};
+use tail::Tail;
+
+/// A text that grows, as blocks of safe HTML.
+#[derive(Debug, Default)]
+pub struct LiveMarkdown {
+    /// All text so far, with `\n` as the only line ending.
+    text: String,
+    /// The last character was a `\r`; a `\n` that follows is part of the same line ending.
+    after_return: bool,
+    settled: Settled,
+    tail: Tail,
+    changes: Changes,
+}
+
+/// What a reader must do to be up to date: keep the first `from` blocks, keep the first `keep` UTF-16 units of block
+/// `from` and continue it with `html[0]`, append the rest of `html` as further blocks. Whatever the reader had beyond
+/// that is dropped; with no `html` at all, `from` blocks remain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockPatch {
+    pub from: usize,
+    pub keep: usize,
+    pub html: Vec<String>,
+}
+
+impl LiveMarkdown {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends text.
+    pub fn push(&mut self, chunk: &str) {
+        let before = self.text.len();
+        self.append(chunk);
+        if self.text.len() == before {
+            return;
+        }
+        // Until `absorb`, the tail's first block has this number; a change in the tail is counted from it.
+        let first_tail_block = self.settled.blocks.len();
+        let source_start = self.settled.bytes;
+        let source = &self.text[source_start..];
+        if let Some(changed) = self.tail.grow_open(source) {
+            return self.record(first_tail_block, changed);
+        }
+        let rendered = self.tail.render(source, &self.settled.definitions);
+        let Absorbed { rewound, open } = self.settled.absorb(&self.text, rendered);
+        let changed = self.tail.replace(&self.settled.blocks[first_tail_block..], open);
+        match rewound {
+            Some(position) => self.changes.record(position),
+            None => self.record(first_tail_block, changed),
+        }
+    }
+
+    fn record(&mut self, first_tail_block: usize, changed: Option<Position>) {
+        if let Some(position) = changed {
+            self.changes.record(Position { block: first_tail_block + position.block, ..position });
+        }
+    }
+
+    fn append(&mut self, chunk: &str) {
+        let mut rest = chunk;
+        if self.after_return && !rest.is_empty() {
+            self.after_return = false;
+            rest = rest.strip_prefix('\n').unwrap_or(rest);
+        }
+        while let Some(at) = rest.find('\r') {
+            self.text.push_str(&rest[..at]);
+            self.text.push('\n');
+            rest = &rest[at + 1..];
+            match rest.strip_prefix('\n') {
+                Some(after) => rest = after,
+                None if rest.is_empty() => self.after_return = true,
+                None => {}
+            }
+        }
+        self.text.push_str(rest);
+    }
+
+    /// Bytes of text so far, line endings counted as one.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// All blocks as they are now.
+    pub fn blocks(&self) -> Vec<Arc<str>> {
+        let tail = self.tail.blocks().iter().map(|html| html.as_str().into());
+        self.settled.blocks.iter().cloned().chain(tail).collect()
+    }
+
+    /// What a reader that has been given everything so far has seen. [`Mark::default`] has seen nothing.
+    pub fn mark(&self) -> Mark {
+        self.changes.mark()
+    }
+
+    /// What a reader at `mark` must do to be up to date. Doing it twice does no harm.
+    pub fn patch_since(&self, mark: Mark) -> BlockPatch {
+        let settled = &self.settled.blocks;
+        let tail = self.tail.blocks();
+        let Some(position) = self.changes.since(mark) else {
+            return BlockPatch { from: settled.len() + tail.len(), ..BlockPatch::default() };
+        };
+        let changed_settled = settled.iter().skip(position.block).map(|html| &**html);
+        let changed_tail = tail.iter().skip(position.block.saturating_sub(settled.len())).map(String::as_str);
+        let mut html: Vec<&str> = changed_settled.chain(changed_tail).collect();
+        if let Some(first) = html.first_mut() {
+            *first = &first[position.bytes..];
+        }
+        BlockPatch { from: position.block, keep: position.utf16, html: html.into_iter().map(str::to_owned).collect() }
+    }
+}

@@ -1,0 +1,124 @@
+//! What in a text leads somewhere: addresses, and places in files.
+//!
+//! Works word by word (a word has no ASCII white space), so that a text may be rendered in pieces cut at spaces.
+
+use std::sync::LazyLock;
+
+use linkify::{LinkFinder, LinkKind};
+
+use super::references;
+use crate::escape;
+use crate::sanitize::{LINK_REL, is_link};
+
+static FINDER: LazyLock<LinkFinder> = LazyLock::new(|| {
+    let mut finder = LinkFinder::new();
+    // With a scheme only, or every `main.rs` would be a site in Serbia.
+    finder.kinds(&[LinkKind::Url, LinkKind::Email]).url_must_have_scheme(true);
+    finder
+});
+
+/// Appends text, with addresses and `file:line` as links.
+pub(super) fn text_into(html: &mut String, text: &str) {
+    let mut plain = 0;
+    let mut at = 0;
+    let bytes = text.as_bytes();
+    while at < bytes.len() {
+        let start = at;
+        let mut interesting = false;
+        while at < bytes.len() && !bytes[at].is_ascii_whitespace() {
+            interesting |= matches!(bytes[at], b':' | b'@' | b'#') || bytes[at..].starts_with(b"www.");
+            at += 1;
+        }
+        if interesting {
+            escape::text_into(html, &text[plain..start]);
+            word_into(html, &text[start..at]);
+            plain = at;
+        }
+        while at < bytes.len() && bytes[at].is_ascii_whitespace() {
+            at += 1;
+        }
+    }
+    escape::text_into(html, &text[plain..]);
+}
+
+/// Appends the text of a code span: as a whole it may be a place in a file.
+pub(super) fn code_into(html: &mut String, text: &str) {
+    match references::whole(text) {
+        Some(reference) => reference.link_into(html, text),
+        None => escape::text_into(html, text),
+    }
+}
+
+/// The opening tag of a markdown link, or none if it may not lead where it wants to.
+pub(super) fn opening(url: &str, title: &str) -> Option<String> {
+    if is_link(url) {
+        return Some(anchor("", url, title));
+    }
+    let mut tag = String::new();
+    references::relative(url)?.open_into(&mut tag);
+    Some(tag)
+}
+
+/// The opening tag for a picture that is shown as a link.
+pub(super) fn image_opening(url: &str, title: &str) -> Option<String> {
+    is_link(url).then(|| anchor("class=\"image\" ", url, title))
+}
+
+fn anchor(class: &str, url: &str, title: &str) -> String {
+    let mut tag = format!("<a {class}href=\"");
+    escape::attribute_into(&mut tag, url);
+    if !title.is_empty() {
+        tag.push_str("\" title=\"");
+        escape::attribute_into(&mut tag, title);
+    }
+    tag.push_str("\" target=\"_blank\" rel=\"");
+    tag.push_str(LINK_REL);
+    tag.push_str("\">");
+    tag
+}
+
+fn word_into(html: &mut String, word: &str) {
+    let mut written = 0;
+    for link in FINDER.links(word) {
+        let url = match link.kind() {
+            LinkKind::Email => format!("mailto:{}", link.as_str()),
+            _ => link.as_str().to_owned(),
+        };
+        if is_link(&url) {
+            schemeless_into(html, &word[written..link.start()]);
+            link_into(html, &url, link.as_str());
+            written = link.end();
+        }
+    }
+    schemeless_into(html, &word[written..]);
+}
+
+/// `www.` addresses and `file:line`.
+fn schemeless_into(html: &mut String, word: &str) {
+    let lead =
+        word.find(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '~' | '_' | '@')).unwrap_or(word.len());
+    let (before, rest) = word.split_at(lead);
+    if rest.len() > 4 && rest.starts_with("www.") {
+        let end = rest.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'', '*', '_', '~']).len();
+        let url = format!("http://{}", &rest[..end]);
+        if rest[4..end].contains('.') && is_link(&url) {
+            escape::text_into(html, before);
+            link_into(html, &url, &rest[..end]);
+            return escape::text_into(html, &rest[end..]);
+        }
+    }
+    match references::leading(rest) {
+        Some((reference, length)) => {
+            escape::text_into(html, before);
+            reference.link_into(html, &rest[..length]);
+            escape::text_into(html, &rest[length..]);
+        }
+        None => escape::text_into(html, word),
+    }
+}
+
+fn link_into(html: &mut String, url: &str, shown: &str) {
+    html.push_str(&anchor("", url, ""));
+    escape::text_into(html, shown);
+    html.push_str("</a>");
+}

@@ -1,0 +1,29 @@
+//! Markdown as blocks of safe HTML.
+//!
+//! Comes in: a whole text, or the end of one with what is defined elsewhere in it. Goes out: one HTML string per
+//! top-level block. Kept out: time and growth; that is `live`'s.
+
+mod definitions;
+mod links;
+mod references;
+mod render;
+mod writer;
+
+use std::sync::Arc;
+
+pub(crate) use definitions::{Definitions, Found, Label};
+pub(crate) use render::{Block, Kind, Rendered, Renderer};
+
+/// Renders a whole text at once: one HTML string per top-level block.
+///
+/// Deterministic, and equal to what [`LiveMarkdown`](crate::LiveMarkdown) shows after the same text in any chunks.
+pub fn markdown(text: &str) -> Vec<Arc<str>> {
+    let text = normalized(text);
+    let mut renderer = Renderer::default();
+    renderer.render(&text, &Definitions::default()).blocks.into_iter().map(|block| block.html.into()).collect()
+}
+
+/// With `\n` as the only line ending, which both renderers rely on.
+fn normalized(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() }
+}

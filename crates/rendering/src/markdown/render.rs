@@ -1,0 +1,145 @@
+//! One pass over a source: parse, write, sanitize, block by block.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, Tag};
+use unicase::UniCase;
+
+use super::definitions::{self, Definition, Definitions, Found, Label};
+use super::writer::Writer;
+use crate::code::CodeCache;
+use crate::sanitize::sanitize;
+
+/// What a top-level block is, as far as its neighbours care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Paragraph,
+    /// A heading or a rule: nothing that follows can change it.
+    Line,
+    Fence,
+    Other,
+}
+
+/// One top-level block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) kind: Kind,
+    pub(crate) source: Range<usize>,
+    pub(crate) html: String,
+    /// Labels it mentions, whether anything defines them or not.
+    pub(crate) mentions: Vec<Label>,
+}
+
+/// What came of one source.
+#[derive(Debug, Default)]
+pub(crate) struct Rendered {
+    pub(crate) blocks: Vec<Block>,
+    /// The first definition of each label, in no order.
+    pub(crate) definitions: Vec<Found>,
+}
+
+/// Renders sources that are versions of one another: code that was highlighted last time is not highlighted again.
+#[derive(Debug, Default)]
+pub(crate) struct Renderer {
+    code: CodeCache,
+}
+
+pub(crate) fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_GFM
+}
+
+impl Renderer {
+    /// Renders `source`, in which `outside` counts as defined before its first line.
+    pub(crate) fn render(&mut self, source: &str, outside: &Definitions) -> Rendered {
+        self.code.restart();
+        let prelude = footnotes_prelude(source, outside);
+        let whole: CowStr<'_> = if prelude.is_empty() { source.into() } else { format!("{prelude}{source}").into() };
+        let skipped = prelude.len();
+
+        let mentions = RefCell::new(Vec::new());
+        let resolve = |link: BrokenLink<'_>| {
+            let found =
+                outside.link(&link.reference).map(|(url, title)| (url.to_owned().into(), title.to_owned().into()));
+            mentions.borrow_mut().push(UniCase::new(link.reference.into_string()));
+            found
+        };
+        let parser = Parser::new_with_broken_link_callback(&whole, options(), Some(resolve));
+        let mut rendered = Rendered::default();
+        for (label, link) in parser.reference_definitions().iter() {
+            let title = link.title.as_deref().unwrap_or_default().to_owned();
+            let definition = Definition::Link { url: link.dest.to_string(), title };
+            let Some(at) = link.span.start.checked_sub(skipped) else { continue };
+            rendered.definitions.push(Found { label: UniCase::new(label.to_owned()), definition, at });
+        }
+
+        let mut depth = 0;
+        let mut current: Option<(Kind, Range<usize>, Writer<'_>)> = None;
+        for (event, range) in parser.into_offset_iter() {
+            // The prelude's own blocks are no part of the text.
+            let Some(start) = range.start.checked_sub(skipped) else { continue };
+            let range = start..range.end - skipped;
+            match &event {
+                Event::Start(Tag::FootnoteDefinition(label)) => {
+                    let label = definitions::footnote_label(label);
+                    rendered.definitions.push(Found { label, definition: Definition::Footnote, at: start });
+                }
+                Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) if !id.is_empty() => {
+                    mentions.borrow_mut().push(UniCase::new(id.to_string()));
+                }
+                _ => {}
+            }
+            let (starts, ends) = (matches!(event, Event::Start(_)), matches!(event, Event::End(_)));
+            if depth == 0 {
+                current = Some((kind(&event), range.clone(), Writer::new(source, outside, &mut self.code)));
+            }
+            if let Some((_, _, writer)) = &mut current {
+                writer.event(event, range);
+            }
+            depth += usize::from(starts);
+            depth -= usize::from(ends);
+            if depth == 0
+                && let Some((kind, source_range, writer)) = current.take()
+            {
+                let mut mentions = mentions.take();
+                let written = &source[source_range.clone()];
+                mentions.extend(definitions::footnote_mentions(written).map(definitions::footnote_label));
+                let html = sanitize(writer.finish());
+                rendered.blocks.push(Block { kind, source: source_range, html, mentions });
+            }
+        }
+        rendered
+    }
+}
+
+fn kind(event: &Event<'_>) -> Kind {
+    match event {
+        Event::Start(Tag::Paragraph) => Kind::Paragraph,
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Kind::Fence,
+        // A heading with an underline is a paragraph until the underline is complete, but then it is final as well.
+        Event::Start(Tag::Heading { .. }) | Event::Rule => Kind::Line,
+        _ => Kind::Other,
+    }
+}
+
+/// Stand-ins for the footnotes of `outside` that `source` mentions: the parser only knows those it reads itself.
+fn footnotes_prelude(source: &str, outside: &Definitions) -> String {
+    let mut prelude = String::new();
+    if outside.is_empty() {
+        return prelude;
+    }
+    for mention in definitions::footnote_mentions(source) {
+        if outside.has_footnote(&definitions::footnote_label(mention)) {
+            prelude.push_str(&format!("[{mention}]: x\n"));
+        }
+    }
+    if !prelude.is_empty() {
+        // Ends the last of them, whatever the source begins with.
+        prelude.push_str("\n***\n\n");
+    }
+    prelude
+}

@@ -1,0 +1,358 @@
+//! Events of one block → HTML.
+//!
+//! Everything an agent wrote goes through [`escape`]; tags and attribute names come from this file alone. Raw HTML is
+//! text like any other. The result is spelled exactly as the sanitizer spells, so that it passes unchanged.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Alignment, BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Tag, TagEnd};
+
+use super::definitions::Definitions;
+use super::links;
+use crate::code::{self, CodeCache};
+use crate::escape;
+
+/// Deeper nesting is shown flat. Browsers stop at 512; nobody reads at 40.
+const DEPTH_MAX: usize = 40;
+
+pub(crate) struct Writer<'a> {
+    source: &'a str,
+    outside: &'a Definitions,
+    code: &'a mut CodeCache,
+    html: String,
+    /// Closing tags of what is open; empty for what is shown flat.
+    open: Vec<&'static str>,
+    /// Neighbouring texts, so that an address the parser split is seen whole.
+    text: String,
+    /// Inside a link nothing else may become one.
+    links: usize,
+    fence: Option<Fence>,
+    /// While an image's alternative text is collected.
+    image: Option<Image>,
+    alignments: Vec<Alignment>,
+    column: usize,
+    head: bool,
+}
+
+struct Fence {
+    info: String,
+    text: String,
+    /// The character of the fence and how many; none for indented code.
+    marks: Option<(u8, usize)>,
+}
+
+struct Image {
+    url: String,
+    title: String,
+    alt: String,
+    depth: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(source: &'a str, outside: &'a Definitions, code: &'a mut CodeCache) -> Self {
+        Self {
+            source,
+            outside,
+            code,
+            html: String::new(),
+            open: Vec::new(),
+            text: String::new(),
+            links: 0,
+            fence: None,
+            image: None,
+            alignments: Vec::new(),
+            column: 0,
+            head: false,
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> String {
+        self.flush();
+        self.html
+    }
+
+    pub(crate) fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+        if self.image.is_some() {
+            return self.image_event(event);
+        }
+        match event {
+            Event::Text(text) => match &mut self.fence {
+                Some(fence) => fence.text.push_str(&text),
+                None => self.text.push_str(&text),
+            },
+            other => {
+                self.flush();
+                self.tag_event(other, range);
+            }
+        }
+    }
+
+    fn tag_event(&mut self, event: Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(tag) => self.start(tag, range),
+            Event::End(tag) => self.end(tag),
+            Event::Code(text) => self.code_span(&text),
+            Event::Html(text) => escape::text_into(&mut self.html, &text),
+            Event::InlineHtml(tag) if matches!(&*tag, "<br>" | "<br/>" | "<br />") => self.html.push_str("<br>"),
+            Event::InlineHtml(text) => escape::text_into(&mut self.html, &text),
+            Event::SoftBreak | Event::HardBreak => self.html.push_str("<br>"),
+            Event::Rule => self.html.push_str("<hr>"),
+            Event::FootnoteReference(label) => {
+                self.html.push_str("<sup class=\"note\" data-note=\"");
+                escape::attribute_into(&mut self.html, &label);
+                self.html.push_str("\">");
+                escape::text_into(&mut self.html, &label);
+                self.html.push_str("</sup>");
+            }
+            Event::TaskListMarker(done) => {
+                self.html.push_str(if done {
+                    "<i class=\"box\" role=\"img\" aria-label=\"done\"></i>"
+                } else {
+                    "<i class=\"box\" role=\"img\" aria-label=\"to do\"></i>"
+                });
+            }
+            // Maths is not switched on; texts are collected by the caller.
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::Text(text) => {
+                escape::text_into(&mut self.html, &text);
+            }
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::Paragraph => self.push("<p>", "</p>"),
+            Tag::Heading { level, .. } => {
+                let (open, close) = heading(level);
+                self.push(open, close);
+            }
+            Tag::BlockQuote(None) => self.push("<blockquote>", "</blockquote>"),
+            Tag::BlockQuote(Some(kind)) => {
+                let (class, title) = alert(kind);
+                self.push(class, "</blockquote>");
+                self.html.push_str("<p class=\"alert-title\">");
+                self.html.push_str(title);
+                self.html.push_str("</p>");
+            }
+            Tag::CodeBlock(kind) => self.start_code(kind, range),
+            Tag::HtmlBlock => self.push("<p class=\"html\">", "</p>"),
+            Tag::List(None) => self.push("<ul>", "</ul>"),
+            Tag::List(Some(1)) => self.push("<ol>", "</ol>"),
+            Tag::List(Some(first)) => {
+                self.push("<ol start=\"", "</ol>");
+                if self.is_shown() {
+                    self.html.push_str(&first.to_string());
+                    self.html.push_str("\">");
+                }
+            }
+            Tag::Item => self.push("<li>", "</li>"),
+            Tag::FootnoteDefinition(label) => {
+                self.push("<div class=\"footnote\" data-note=\"", "</div>");
+                if self.is_shown() {
+                    escape::attribute_into(&mut self.html, &label);
+                    self.html.push_str("\">");
+                }
+                self.html.push_str("<sup>");
+                escape::text_into(&mut self.html, &label);
+                self.html.push_str("</sup>");
+            }
+            Tag::Table(alignments) => {
+                self.alignments = alignments;
+                self.push("<div class=\"table\"><table>", "</table></div>");
+            }
+            Tag::TableHead => {
+                (self.head, self.column) = (true, 0);
+                self.push("<thead><tr>", "</tr></thead><tbody>");
+            }
+            Tag::TableRow => {
+                (self.head, self.column) = (false, 0);
+                self.push("<tr>", "</tr>");
+            }
+            Tag::TableCell => self.start_cell(),
+            Tag::Emphasis => self.push("<em>", "</em>"),
+            Tag::Strong => self.push("<strong>", "</strong>"),
+            Tag::Strikethrough => self.push("<del>", "</del>"),
+            Tag::Link { link_type, dest_url, title, id } => self.start_link(link_type, dest_url, title, &id),
+            Tag::Image { link_type, dest_url, title, id } => {
+                let (url, title) = self.target(link_type, dest_url, title, &id);
+                self.image = Some(Image { url, title, alt: String::new(), depth: 0 });
+            }
+            // Not switched on.
+            Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => self.push("", ""),
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::CodeBlock => return self.end_code(),
+            TagEnd::HtmlBlock => {
+                while self.html.ends_with('\n') {
+                    self.html.pop();
+                }
+            }
+            TagEnd::Link => self.links -= 1,
+            TagEnd::Table => self.html.push_str("</tbody>"),
+            _ => {}
+        }
+        if let Some(close) = self.open.pop() {
+            self.html.push_str(close);
+        }
+    }
+
+    /// Opens an element, unless that would be too deep.
+    fn push(&mut self, open: &str, close: &'static str) {
+        if self.open.len() < DEPTH_MAX {
+            self.html.push_str(open);
+            self.open.push(close);
+        } else {
+            self.open.push("");
+        }
+    }
+
+    /// Whether the element pushed last has a tag, whose attributes may follow.
+    fn is_shown(&self) -> bool {
+        self.open.last().is_some_and(|close| !close.is_empty())
+    }
+
+    fn start_cell(&mut self) {
+        let alignment = self.alignments.get(self.column).copied().unwrap_or(Alignment::None);
+        self.column += 1;
+        let (open, close) = match (self.head, alignment) {
+            (true, Alignment::None) => ("<th>", "</th>"),
+            (true, Alignment::Left) => ("<th class=\"left\">", "</th>"),
+            (true, Alignment::Center) => ("<th class=\"center\">", "</th>"),
+            (true, Alignment::Right) => ("<th class=\"right\">", "</th>"),
+            (false, Alignment::None) => ("<td>", "</td>"),
+            (false, Alignment::Left) => ("<td class=\"left\">", "</td>"),
+            (false, Alignment::Center) => ("<td class=\"center\">", "</td>"),
+            (false, Alignment::Right) => ("<td class=\"right\">", "</td>"),
+        };
+        self.push(open, close);
+    }
+
+    fn start_code(&mut self, kind: CodeBlockKind<'_>, range: Range<usize>) {
+        let (info, marks) = match kind {
+            CodeBlockKind::Indented => (String::new(), None),
+            CodeBlockKind::Fenced(info) => {
+                let fence = self.source[range].trim_start_matches([' ', '\t']).as_bytes();
+                let mark = fence.first().copied().unwrap_or(b'`');
+                let count = fence.iter().take_while(|byte| **byte == mark).count();
+                (info.into_string(), Some((mark, count)))
+            }
+        };
+        self.fence = Some(Fence { info, text: String::new(), marks });
+    }
+
+    fn end_code(&mut self) {
+        let Some(Fence { info, text, marks }) = self.fence.take() else { return };
+        let shown = marks.map_or(text.as_str(), |(mark, count)| without_half_a_fence(&text, mark, count));
+        code::open_into(&mut self.html, &info);
+        self.code.lines_into(&mut self.html, &info, shown);
+        self.html.push_str(code::CLOSE);
+    }
+
+    fn code_span(&mut self, text: &str) {
+        self.html.push_str("<code>");
+        if self.links == 0 {
+            links::code_into(&mut self.html, text);
+        } else {
+            escape::text_into(&mut self.html, text);
+        }
+        self.html.push_str("</code>");
+    }
+
+    fn start_link(&mut self, link_type: LinkType, url: CowStr<'_>, title: CowStr<'_>, id: &str) {
+        let (url, title) = self.target(link_type, url, title, id);
+        self.links += 1;
+        let email = link_type == LinkType::Email;
+        let url = if email { format!("mailto:{url}") } else { url };
+        match links::opening(&url, &title) {
+            Some(open) if self.links == 1 => self.push(&open, "</a>"),
+            _ => self.open.push(""),
+        }
+    }
+
+    /// Where a link leads: for references, what was defined before the source wins over what the source says.
+    fn target(&self, link_type: LinkType, url: CowStr<'_>, title: CowStr<'_>, id: &str) -> (String, String) {
+        let reference = matches!(link_type, LinkType::Reference | LinkType::Collapsed | LinkType::Shortcut);
+        match reference.then(|| self.outside.link(id)).flatten() {
+            Some((url, title)) => (url.to_owned(), title.to_owned()),
+            None => (url.into_string(), title.into_string()),
+        }
+    }
+
+    /// Everything inside an image is its alternative text.
+    fn image_event(&mut self, event: Event<'_>) {
+        let Some(image) = &mut self.image else { return };
+        match event {
+            Event::Start(_) => image.depth += 1,
+            Event::End(_) if image.depth > 0 => image.depth -= 1,
+            Event::End(_) => self.end_image(),
+            Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => image.alt.push_str(&text),
+            Event::SoftBreak | Event::HardBreak => image.alt.push(' '),
+            _ => {}
+        }
+    }
+
+    /// Pictures from elsewhere are never fetched: an address is a message to whoever owns it.
+    fn end_image(&mut self) {
+        let Some(image) = self.image.take() else { return };
+        let shown = if image.alt.trim().is_empty() { &image.url } else { &image.alt };
+        if self.links == 0
+            && let Some(open) = links::image_opening(&image.url, &image.title)
+        {
+            self.html.push_str(&open);
+            escape::text_into(&mut self.html, shown);
+            self.html.push_str("</a>");
+        } else {
+            escape::text_into(&mut self.html, shown);
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.text.is_empty() {
+            return;
+        }
+        if self.links == 0 {
+            links::text_into(&mut self.html, &self.text);
+        } else {
+            escape::text_into(&mut self.html, &self.text);
+        }
+        self.text.clear();
+    }
+}
+
+/// Hides a closing fence of which only some marks have arrived; a closed block's text ends with its last newline.
+fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
+    let last_line = text.rfind('\n').map_or(0, |at| at + 1);
+    let line = &text.as_bytes()[last_line..];
+    let indent = line.iter().take_while(|byte| **byte == b' ').count();
+    let marks = &line[indent..];
+    let half = indent < 4 && !marks.is_empty() && marks.len() < count && marks.iter().all(|byte| *byte == mark);
+    if half { &text[..last_line] } else { text }
+}
+
+fn heading(level: HeadingLevel) -> (&'static str, &'static str) {
+    match level {
+        HeadingLevel::H1 => ("<h1>", "</h1>"),
+        HeadingLevel::H2 => ("<h2>", "</h2>"),
+        HeadingLevel::H3 => ("<h3>", "</h3>"),
+        HeadingLevel::H4 => ("<h4>", "</h4>"),
+        HeadingLevel::H5 => ("<h5>", "</h5>"),
+        HeadingLevel::H6 => ("<h6>", "</h6>"),
+    }
+}
+
+fn alert(kind: BlockQuoteKind) -> (&'static str, &'static str) {
+    match kind {
+        BlockQuoteKind::Note => ("<blockquote class=\"alert note\">", "Note"),
+        BlockQuoteKind::Tip => ("<blockquote class=\"alert tip\">", "Tip"),
+        BlockQuoteKind::Important => ("<blockquote class=\"alert important\">", "Important"),
+        BlockQuoteKind::Warning => ("<blockquote class=\"alert warning\">", "Warning"),
+        BlockQuoteKind::Caution => ("<blockquote class=\"alert caution\">", "Caution"),
+    }
+}

@@ -1,0 +1,351 @@
+//! The last step of everything this crate hands out: only what the allow-list names leaves.
+//!
+//! Comes in: HTML from our own writers. Goes out: HTML made of the elements, attributes and values of [`ALLOWED`].
+//! There is no `style`, `id`, `name`, event handler, form, frame, script, and no URL but http, https, mailto and small
+//! `data:` images. One table serves two readers:
+//!
+//! - [`is_clean`], a strict recogniser of the exact spelling our writers use. It knows no recovery: whatever it does not
+//!   know, it refuses. It is what makes sanitizing every line of a growing block affordable.
+//! - [`ammonia`], a real HTML parser, which gets whatever the recogniser refused.
+//!
+//! That both agree (ammonia changes nothing the recogniser let pass) is checked by property tests and by fuzzing.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use ammonia::{Builder, UrlRelative};
+
+use crate::highlight::CLASSES;
+
+/// What an attribute may say.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    /// Any text: the browser only shows it or hands it to our own code.
+    Text,
+    /// Digits.
+    Number,
+    /// Exactly one of these.
+    OneOf(&'static [&'static str]),
+    /// White-space separated words, each one of these.
+    Words(&'static [&'static str]),
+    /// An absolute http, https or mailto address.
+    Link,
+    /// A picture inside the page.
+    Picture,
+}
+
+/// `rel` of every link. It is not in the table: ammonia sets it itself, always last.
+pub(crate) const LINK_REL: &str = "noopener noreferrer nofollow";
+
+const ALIGNMENT: &[(&str, Rule)] = &[("class", Rule::OneOf(&["left", "center", "right"]))];
+const NONE: &[(&str, Rule)] = &[];
+
+/// Every element that may leave, with its attributes.
+const ALLOWED: &[(&str, &[(&str, Rule)])] = &[
+    (
+        "a",
+        &[
+            ("class", Rule::OneOf(&["ref", "image"])),
+            ("href", Rule::Link),
+            ("title", Rule::Text),
+            ("data-path", Rule::Text),
+            ("data-line", Rule::Number),
+            ("role", Rule::OneOf(&["link"])),
+            ("tabindex", Rule::OneOf(&["0"])),
+            ("target", Rule::OneOf(&["_blank"])),
+        ],
+    ),
+    ("b", &[("class", Rule::OneOf(&["hi"]))]),
+    ("blockquote", &[("class", Rule::Words(&["alert", "note", "tip", "important", "warning", "caution"]))]),
+    ("br", NONE),
+    ("code", NONE),
+    ("del", NONE),
+    (
+        "div",
+        &[
+            (
+                "class",
+                Rule::Words(&[
+                    "table", "footnote", "diff", "file", "terminal", "json", "line", "add", "del", "same", "fold",
+                    "cut", "head", "note", "hunk",
+                ]),
+            ),
+            ("data-note", Rule::Text),
+            ("data-count", Rule::Number),
+        ],
+    ),
+    ("em", NONE),
+    ("figcaption", NONE),
+    ("figure", &[("class", Rule::OneOf(&["code", "image"]))]),
+    ("h1", NONE),
+    ("h2", NONE),
+    ("h3", NONE),
+    ("h4", NONE),
+    ("h5", NONE),
+    ("h6", NONE),
+    ("hr", NONE),
+    (
+        "i",
+        &[
+            ("class", Rule::OneOf(&["box", "k", "f", "s", "t", "n", "p", "c", "o", "a", "d"])),
+            ("role", Rule::OneOf(&["img"])),
+            ("aria-label", Rule::OneOf(&["done", "to do"])),
+        ],
+    ),
+    ("img", &[("src", Rule::Picture), ("alt", Rule::Text)]),
+    ("li", &[("class", Rule::Words(&["task", "done"]))]),
+    ("ol", &[("start", Rule::Number)]),
+    ("p", &[("class", Rule::OneOf(&["html", "alert-title"]))]),
+    ("pre", NONE),
+    (
+        "span",
+        &[(
+            "class",
+            Rule::Words(&[
+                "num",
+                "sign",
+                "src",
+                "bold",
+                "dim",
+                "italic",
+                "underline",
+                "strike",
+                "inverse",
+                "fg0",
+                "fg1",
+                "fg2",
+                "fg3",
+                "fg4",
+                "fg5",
+                "fg6",
+                "fg7",
+                "fg8",
+                "fg9",
+                "fg10",
+                "fg11",
+                "fg12",
+                "fg13",
+                "fg14",
+                "fg15",
+                "bg0",
+                "bg1",
+                "bg2",
+                "bg3",
+                "bg4",
+                "bg5",
+                "bg6",
+                "bg7",
+                "bg8",
+                "bg9",
+                "bg10",
+                "bg11",
+                "bg12",
+                "bg13",
+                "bg14",
+                "bg15",
+            ]),
+        )],
+    ),
+    ("strong", NONE),
+    ("sup", &[("class", Rule::OneOf(&["note"])), ("data-note", Rule::Text)]),
+    ("table", NONE),
+    ("tbody", NONE),
+    ("td", ALIGNMENT),
+    ("th", ALIGNMENT),
+    ("thead", NONE),
+    ("tr", NONE),
+    ("ul", NONE),
+];
+
+/// Elements without a closing tag.
+const VOID: &[&str] = &["br", "hr", "img"];
+
+/// The last step: returns `html` if every byte of it is what our writers are allowed to write, else what a real HTML
+/// parser and the allow-list leave of it.
+pub(crate) fn sanitize(html: String) -> String {
+    if is_clean(&html) { html } else { clean(&html) }
+}
+
+/// What ammonia makes of `html` under the allow-list.
+pub(crate) fn clean(html: &str) -> String {
+    CLEANER.clean(html).to_string()
+}
+
+/// Whether a link may lead to `url`.
+pub(crate) fn is_link(url: &str) -> bool {
+    let allowed = |scheme: &str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    (allowed("http://") || allowed("https://") || allowed("mailto:")) && ammonia::Url::parse(url).is_ok()
+}
+
+/// Whether `url` is a picture we made: an allow-listed type, base64.
+fn is_picture(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("data:image/") else { return false };
+    let Some((kind, data)) = rest.split_once(";base64,") else { return false };
+    matches!(kind, "png" | "jpeg" | "gif" | "webp")
+        && data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+}
+
+fn rule(element: &str, attribute: &str) -> Option<Rule> {
+    let (_, attributes) = ALLOWED.iter().find(|(name, _)| *name == element)?;
+    attributes.iter().find(|(name, _)| *name == attribute).map(|(_, rule)| *rule)
+}
+
+fn obeys(rule: Rule, value: &str) -> bool {
+    match rule {
+        Rule::Text => true,
+        Rule::Number => !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()),
+        Rule::OneOf(words) => words.contains(&value),
+        Rule::Words(words) => !value.is_empty() && value.split(' ').all(|word| words.contains(&word)),
+        Rule::Link => is_link(value),
+        Rule::Picture => is_picture(value),
+    }
+}
+
+/// Built once: ammonia checks its configuration while it cleans, so a test touches it.
+static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
+    debug_assert!(CLASSES.iter().all(|class| matches!(rule("i", "class"), Some(rule) if obeys(rule, class))));
+    let mut builder = Builder::empty();
+    let attributes: HashMap<&str, HashSet<&str>> = ALLOWED
+        .iter()
+        .map(|(element, attributes)| (*element, attributes.iter().map(|(name, _)| *name).collect()))
+        .collect();
+    builder
+        .tags(ALLOWED.iter().map(|(element, _)| *element).collect())
+        .tag_attributes(attributes)
+        .url_schemes(["http", "https", "mailto", "data"].into())
+        .url_relative(UrlRelative::Deny)
+        .link_rel(Some(LINK_REL))
+        .attribute_filter(|element, attribute, value| {
+            let allowed = match (element, attribute) {
+                ("a", "rel") => value == LINK_REL,
+                _ => rule(element, attribute).is_some_and(|rule| obeys(rule, value)),
+            };
+            allowed.then_some(Cow::Borrowed(value))
+        });
+    builder
+});
+
+/// Whether `html` is balanced, spelled as our writers spell, and made of nothing but the allow-list.
+pub(crate) fn is_clean(html: &str) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = html;
+    loop {
+        let Some(tag) = rest.find('<') else { return open.is_empty() && is_clean_text(rest) };
+        if !is_clean_text(&rest[..tag]) {
+            return false;
+        }
+        rest = &rest[tag + 1..];
+        if let Some(closing) = rest.strip_prefix('/') {
+            let Some(end) = closing.find('>') else { return false };
+            if open.pop() != Some(&closing[..end]) {
+                return false;
+            }
+            rest = &closing[end + 1..];
+            continue;
+        }
+        let Some((element, after)) = opening_tag(rest) else { return false };
+        if !VOID.contains(&element) {
+            open.push(element);
+        }
+        rest = after;
+    }
+}
+
+/// Reads `name attribute="value" …>` and returns the name and what follows, if all of it is allowed.
+fn opening_tag(tag: &str) -> Option<(&str, &str)> {
+    let name_end = tag.find([' ', '>'])?;
+    let (element, mut rest) = tag.split_at(name_end);
+    let (_, attributes) = ALLOWED.iter().find(|(name, _)| *name == element)?;
+    let mut seen: [&str; 8] = [""; 8];
+    let mut count = 0;
+    while let Some(attribute) = rest.strip_prefix(' ') {
+        let (name, value) = attribute.split_once("=\"")?;
+        let (value, after) = value.split_once('"')?;
+        if seen[..count].contains(&name) || count == seen.len() || !is_clean_text(value) || value.contains('>') {
+            return None;
+        }
+        let allowed = match attributes.iter().find(|(known, _)| *known == name) {
+            Some((_, rule)) => obeys(*rule, &plain(value)),
+            None => element == "a" && name == "rel" && value == LINK_REL,
+        };
+        if !allowed {
+            return None;
+        }
+        seen[count] = name;
+        count += 1;
+        rest = after;
+    }
+    // Ammonia gives every link its `rel`, as the last attribute.
+    if element == "a" && (count == 0 || seen[count - 1] != "rel") {
+        return None;
+    }
+    Some((element, rest.strip_prefix('>')?))
+}
+
+/// Text in which nothing is left for a parser to interpret. (`"` is harmless outside attributes, and ends them inside.)
+fn is_clean_text(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.iter().enumerate().all(|(at, byte)| match byte {
+        b'<' | b'>' | 0 | b'\r' => false,
+        b'&' => ["&amp;", "&lt;", "&gt;", "&quot;", "&nbsp;"]
+            .iter()
+            .any(|entity| bytes[at..].starts_with(entity.as_bytes())),
+        0xC2 => bytes.get(at + 1) != Some(&0xA0),
+        _ => true,
+    })
+}
+
+fn plain(value: &str) -> Cow<'_, str> {
+    if !value.contains('&') {
+        return Cow::Borrowed(value);
+    }
+    let value = value.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&nbsp;", "\u{a0}");
+    Cow::Owned(value.replace("&amp;", "&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_of_the_cleaner_is_consistent() {
+        assert_eq!(clean("<p>hi <b>x</b><script>alert(1)</script></p>"), "<p>hi <b>x</b></p>");
+    }
+
+    #[test]
+    fn a_link_keeps_its_address_and_gets_its_rel() {
+        let html = r#"<a href="https://a.example/?b=1&amp;c" target="_blank" rel="noopener noreferrer nofollow">x</a>"#;
+        assert!(is_clean(html));
+        assert_eq!(clean(html), html);
+        assert_eq!(
+            clean(r#"<a href="javascript:alert(1)" onclick="x()">x</a>"#),
+            r#"<a rel="noopener noreferrer nofollow">x</a>"#
+        );
+    }
+
+    #[test]
+    fn whatever_is_not_exactly_ours_is_refused_by_the_recogniser() {
+        for html in [
+            "<p>",
+            "</p>",
+            "<p></em>",
+            "<script></script>",
+            "<p onclick=\"x\"></p>",
+            "<p class='html'></p>",
+            "<P></P>",
+            "<p >x</p>",
+            "<p>a & b</p>",
+            "<p>&#60;</p>",
+            "<a href=\"javascript:x\" rel=\"noopener noreferrer nofollow\">x</a>",
+            "<a href=\"https://x.example\">x</a>",
+            "<i class=\"zz\"></i>",
+            "<img src=\"https://x.example/a.png\" alt=\"\">",
+            "<img src=\"data:image/svg+xml;base64,AAAA\" alt=\"\">",
+            "<!-- x -->",
+            "<p>\u{a0}</p>",
+        ] {
+            assert!(!is_clean(html), "{html}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Edits as rows.
+
+use rendering::{Cut, DiffView, diff, patch};
+
+/// The rows as text: number, sign, text; changed words in braces.
+fn rows(html: &str) -> Vec<String> {
+    let mut rows = Vec::new();
+    for row in html
+        .trim_start_matches("<div class=\"diff\">")
+        .trim_end_matches("</div>")
+        .split("</div>")
+        .filter(|row| !row.is_empty())
+    {
+        let row = row.replace("<b class=\"hi\">", "{").replace("</b>", "}");
+        let mut text = String::new();
+        let mut in_tag = false;
+        for c in row.chars() {
+            match c {
+                '<' => in_tag = true,
+                '>' => {
+                    in_tag = false;
+                    continue;
+                }
+                _ => {}
+            }
+            if !in_tag {
+                text.push(c);
+            }
+        }
+        rows.push(text.trim_end().to_owned());
+    }
+    rows
+}
+
+#[test]
+fn an_edit_has_numbers_signs_changed_words_and_folds() {
+    let old: String = (1..=40).map(|line| format!("line {line}\n")).collect();
+    let new = old.replace("line 20\n", "line twenty\nand more\n");
+    let edit = diff(Some(&old), &new, "notes.txt", DiffView::default());
+    assert_eq!((edit.added, edit.removed, edit.hidden), (2, 1, 0));
+    assert_eq!(
+        rows(&edit.html),
+        [
+            "⋯ 16 lines",
+            "17 line 17",
+            "18 line 18",
+            "19 line 19",
+            "20−line {20}",
+            "20+line {twenty}",
+            "21+and more",
+            "22 line 21",
+            "23 line 22",
+            "24 line 23",
+            "⋯ 17 lines",
+        ]
+    );
+}
+
+#[test]
+fn a_new_file_is_all_added_and_has_colours() {
+    let edit = diff(None, "fn main() {}\n", "src/main.rs", DiffView::default());
+    assert_eq!((edit.added, edit.removed), (1, 0));
+    assert!(edit.html.contains("<i class=\"k\">fn </i><i class=\"f\">main</i>"), "{}", edit.html);
+}
+
+#[test]
+fn an_edit_without_changes_is_one_fold() {
+    let edit = diff(Some("a\nb\nc\n"), "a\nb\nc\n", "x", DiffView::default());
+    assert_eq!((edit.added, edit.removed), (0, 0));
+    assert_eq!(rows(&edit.html), ["⋯ 3 lines"]);
+}
+
+#[test]
+fn a_unified_patch_is_read_with_its_numbers() {
+    let text = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -10,3 +10,3 @@ fn x()\n one\n-let a = 1;\n+let a = 2;\n three\n\\ No newline at end of file\n@@ -30 +30,2 @@\n-x\n+--- y\n+z\n";
+    let edit = patch(text, "", DiffView::default());
+    assert_eq!((edit.added, edit.removed), (3, 2));
+    assert_eq!(
+        rows(&edit.html),
+        [
+            "src/a.rs",
+            "⋯ 9 lines",
+            "10 one",
+            "11−let a = {1};",
+            "11+let a = {2};",
+            "12 three",
+            "⋯ 17 lines",
+            "30−x",
+            "30+--- y",
+            "31+z",
+        ]
+    );
+}
+
+#[test]
+fn a_patch_without_numbers_is_read_too() {
+    let text = "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n-    return 1\n+    return 2\n*** Add File: b.py\n+x = 1\n*** End Patch\n";
+    let edit = patch(text, "", DiffView::default());
+    assert_eq!((edit.added, edit.removed), (2, 1));
+    assert_eq!(rows(&edit.html), ["a.py", "def f():", "−    return {1}", "+    return {2}", "b.py", "+x = 1"]);
+}
+
+#[test]
+fn a_huge_edit_is_cut_and_compared_in_reasonable_time() {
+    let old: String = (0..20_000).map(|line| format!("old {line}\n")).collect();
+    let new: String = (0..20_000).map(|line| format!("new {line}\n")).collect();
+    let edit = diff(Some(&old), &new, "x.txt", DiffView { cut: Cut { head: 20, tail: 20 }, ..DiffView::default() });
+    assert_eq!((edit.added, edit.removed, edit.hidden), (20_000, 20_000, 39_960));
+}
+
+#[test]
+fn what_is_in_the_lines_is_escaped() {
+    let edit = diff(Some("<b>"), "<script>alert(1)</script>", "x.html", DiffView::default());
+    assert!(!edit.html.contains("<script"), "{}", edit.html);
+}

@@ -1,0 +1,156 @@
+//! A growing text shows, at every moment, what a full render of it shows.
+
+use proptest::prelude::*;
+use rendering::{LiveMarkdown, markdown};
+
+use crate::reader::Reader;
+
+/// Grows `text` chunk by chunk and compares with a full render after each; readers of different pace follow.
+fn check(text: &str, chunk_lengths: &[usize]) {
+    let mut live = LiveMarkdown::new();
+    let (mut eager, mut lazy) = (Reader::default(), Reader::default());
+    let mut pushed = 0;
+    let mut lengths = chunk_lengths.iter().copied().cycle();
+    let mut turn = 0;
+    while pushed < text.len() {
+        let mut end = (pushed + lengths.next().unwrap_or(1).max(1)).min(text.len());
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        live.push(&text[pushed..end]);
+        pushed = end;
+        let so_far = &text[..pushed];
+        let full = markdown(so_far);
+        assert_eq!(live.blocks(), full, "after {so_far:?}");
+        eager.catch_up(&live);
+        eager.assert_shows(&full, so_far);
+        turn += 1;
+        if turn % 7 == 0 || pushed == text.len() {
+            lazy.catch_up(&live);
+            lazy.assert_shows(&full, so_far);
+        }
+    }
+}
+
+/// Pieces of markdown that do something to their neighbours.
+fn piece() -> impl Strategy<Value = String> {
+    let pieces: &[&str] = &[
+        "word",
+        "two words",
+        " ",
+        "  ",
+        "    ",
+        "\t",
+        "\n",
+        "\n",
+        "\n\n",
+        "\n\n",
+        "\r\n",
+        "\r",
+        "*",
+        "**",
+        "_",
+        "__",
+        "~~",
+        "~",
+        "`",
+        "``",
+        "```",
+        "````",
+        "```rust\n",
+        "~~~",
+        "let x = 1;\n",
+        "# ",
+        "## x\n",
+        "===",
+        "---",
+        "- ",
+        "* ",
+        "+ ",
+        "1. ",
+        "2. ",
+        "2) ",
+        "10. ",
+        "> ",
+        ">",
+        "- [ ] ",
+        "- [x] ",
+        "[",
+        "]",
+        "](",
+        ")",
+        "[a]",
+        "[a]: http://x.example/",
+        "[a]: /u \"t\"",
+        "[b][a]",
+        "![i](http://x.example/i.png)",
+        "[^a]",
+        "[^a]: note",
+        "[^a]:",
+        "\"title\"",
+        "|",
+        "| a | b |",
+        "|---|---|",
+        "a | b\n",
+        "--|--\n",
+        "| 1 | 2 |\n",
+        "<",
+        ">",
+        "<b>",
+        "</b>",
+        "<div>",
+        "<!--",
+        "-->",
+        "<script>",
+        "<https://a.example>",
+        "https://a.example/b?c=d&e",
+        "www.a.example",
+        "a@b.example",
+        "src/main.rs:12",
+        "\\",
+        "&amp;",
+        "&",
+        "&#13;",
+        ":",
+        "é",
+        "😀",
+        "\u{a0}",
+        "\u{feff}",
+        "***",
+        "* * *",
+        "_ _ _",
+        "> [!NOTE]\n",
+        "a_b_c",
+        "!",
+        "(",
+        "a\n",
+        "a b c d e f g h i j k l m n o p q r s t u v w x y z ",
+        "The quick brown fox jumps over the lazy dog. ",
+        "x\n",
+        "{",
+    ];
+    proptest::sample::select(pieces).prop_map(str::to_owned)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let mostly_pieces = proptest::collection::vec(prop_oneof![9 => piece(), 1 => ".{0,4}"], 0..40);
+    mostly_pieces.prop_map(|pieces| pieces.concat())
+}
+
+/// More with `PROPTEST_CASES`.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_chunking_of_any_text_shows_a_full_render_at_every_moment(
+        text in text(),
+        lengths in proptest::collection::vec(1usize..12, 1..6),
+    ) {
+        check(&text, &lengths);
+        check(&text, &[1]);
+    }
+}

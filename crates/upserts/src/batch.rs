@@ -1,0 +1,86 @@
+//! When one item's unsent change is due.
+
+use std::time::Duration;
+
+use crate::config::{Pacing, estimate_tokens};
+
+/// Never, as a time at which something is due.
+pub(crate) const NEVER: Duration = Duration::MAX;
+
+/// What happened to an item, as far as it matters for when to say so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Text or live output grew.
+    Text,
+    /// Name or arguments of a call were filled in.
+    Arguments,
+    /// A call was first seen, or its source reported progress.
+    Progress,
+    /// The item was settled, or something was learned of it afterwards.
+    Settled,
+}
+
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// At least one emission has been taken.
+    pub(crate) shown: bool,
+    /// Something is unsent and waits in the processor's queue.
+    pub(crate) queued: bool,
+    /// Meaningful while `queued`.
+    pub(crate) due_at: Duration,
+    /// Length of the text in the last emission.
+    pub(crate) sent_bytes: usize,
+    sent_at: Option<Duration>,
+    waiting_since: Option<Duration>,
+    /// Index of the current threshold of the gradient.
+    step: usize,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        Self { shown: false, queued: false, due_at: NEVER, sent_bytes: 0, sent_at: None, waiting_since: None, step: 0 }
+    }
+
+    /// Notes a change to an item whose text now has `text_bytes`.
+    pub(crate) fn note(&mut self, pacing: &Pacing, change: Change, text_bytes: usize, now: Duration) {
+        let waiting_since = *self.waiting_since.get_or_insert(now);
+        let due_at = match (change, pacing) {
+            (Change::Settled, _) => Duration::ZERO,
+            (_, Pacing::Settled) => NEVER,
+            (_, Pacing::Live { interval_min }) => {
+                self.sent_at.map_or(Duration::ZERO, |sent_at| sent_at.saturating_add(*interval_min))
+            }
+            (Change::Progress, Pacing::Gradient { .. }) => Duration::ZERO,
+            (Change::Arguments, Pacing::Gradient { timeout, .. }) => waiting_since.saturating_add(*timeout),
+            (Change::Text, Pacing::Gradient { thresholds_tokens, timeout }) => {
+                if self.crosses(thresholds_tokens, text_bytes) {
+                    Duration::ZERO
+                } else {
+                    waiting_since.saturating_add(*timeout)
+                }
+            }
+        };
+        self.due_at = self.due_at.min(due_at);
+    }
+
+    /// Whether the current threshold is exceeded; moves past every one that is.
+    fn crosses(&mut self, thresholds_tokens: &[usize], text_bytes: usize) -> bool {
+        let tokens = estimate_tokens(text_bytes).saturating_sub(estimate_tokens(self.sent_bytes));
+        let Some(last) = thresholds_tokens.len().checked_sub(1) else { return true };
+        let crossed = tokens > thresholds_tokens[self.step.min(last)];
+        while self.step < last && tokens > thresholds_tokens[self.step] {
+            self.step += 1;
+        }
+        crossed
+    }
+
+    /// Notes that everything up to now went out.
+    pub(crate) fn sent(&mut self, text_bytes: usize, now: Duration) {
+        self.shown = true;
+        self.queued = false;
+        self.due_at = NEVER;
+        self.sent_bytes = text_bytes;
+        self.sent_at = Some(now);
+        self.waiting_since = None;
+    }
+}

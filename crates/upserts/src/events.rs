@@ -1,0 +1,476 @@
+//! What each stream event means for the items of a turn.
+
+use protocol::stream::{ItemDelta, ItemDone, ItemStart, ResponseDone};
+use protocol::{
+    CallId, ErrorCode, ErrorDetail, FinalItem, ItemId, ItemType, Origin, ResponseStatus, SessionId, StreamEvent,
+    StreamPayload, Timestamp, TurnEvent, TurnId, TurnStatus,
+};
+
+use crate::batch::{Batch, Change};
+use crate::item::{Content, Item, State, conclude};
+use crate::processor::{Phase, Role, UpsertProcessor};
+use crate::text::Text;
+use crate::tool::ToolCall;
+use crate::update::Moment;
+
+/// Where an event comes from: what an item inherits from the event that begins it.
+struct Source {
+    turn_id: TurnId,
+    session_id: SessionId,
+    timestamp: Timestamp,
+}
+
+impl UpsertProcessor {
+    pub(crate) fn apply(&mut self, event: StreamEvent, now: Moment) {
+        let StreamEvent { timestamp, turn_id, session_id, payload, .. } = event;
+        let source = Source { turn_id, session_id, timestamp };
+        match payload {
+            StreamPayload::ResponseStart(start) => {
+                self.provider_id = start.provider_id.as_str().into();
+                if self.phase == Phase::Silent {
+                    self.phase = Phase::Started;
+                    self.say(TurnEvent::TurnStarted {
+                        turn_id: self.turn_id.clone(),
+                        session_id: self.session_id.clone(),
+                        model_id: start.model_id,
+                        provider_id: start.provider_id,
+                        at: timestamp,
+                    });
+                }
+            }
+            StreamPayload::ItemStart(start) => self.item_start(start, &source, now),
+            StreamPayload::ItemDelta(delta) => self.item_delta(delta, &source, now),
+            StreamPayload::ItemDone(done) => self.item_done(done, &source, now),
+            StreamPayload::ItemError(failed) => self.item_error(&failed.item_id, failed.error, &source, now),
+            StreamPayload::ItemCancelled(cancelled) => self.item_cancelled(&cancelled.item_id, timestamp, now),
+            StreamPayload::ResponseDone(done) => self.response_done(done, timestamp, now),
+            StreamPayload::ResponseError(failed) => self.fail_turn(failed.error, timestamp, now),
+        }
+    }
+
+    fn item_start(&mut self, start: ItemStart, source: &Source, now: Moment) {
+        let ItemStart { item_id, item_type, initial_content, name, call_id, origin, parent_item_id, tool } = start;
+        let initial_content = initial_content.unwrap_or_default();
+        match item_type {
+            ItemType::Message | ItemType::Reasoning => {
+                let known = self.open_text(&item_id);
+                let slot = known.unwrap_or_else(|| {
+                    let content = if item_type == ItemType::Message {
+                        Content::Message { text: Text::default(), origin: origin.unwrap_or(Origin::Agent) }
+                    } else {
+                        Content::Thinking { text: Text::default(), provider_id: self.provider_id.clone() }
+                    };
+                    self.begin(&item_id, content, parent_item_id, source, now)
+                });
+                // A start that is repeated may repeat what it started with.
+                let repeated =
+                    self.items[slot].growing().is_some_and(|t| t.with_str(|t| t.starts_with(&initial_content)));
+                if !repeated {
+                    self.add_text(slot, &initial_content, source, now);
+                }
+            }
+            ItemType::FunctionCall => {
+                let slot = self.invocation(&item_id, call_id.as_ref(), parent_item_id, source, now);
+                let Some(call) = self.items[slot].tool_mut() else { return };
+                let mut changed = name.is_some_and(|name| call.set_name(&name));
+                changed |= call.set_initial_arguments(initial_content);
+                let progress = tool.is_some_and(|detail| call.set_detail(detail));
+                self.call_changed(slot, changed, progress, source, now);
+            }
+            ItemType::FunctionCallOutput => {
+                let slot = self.result_owner(&item_id, call_id, parent_item_id, source, now);
+                self.roles.insert(item_id, Role::OutputOf(slot));
+                self.add_output(slot, &initial_content, tool, source, now);
+            }
+        }
+    }
+
+    fn item_delta(&mut self, delta: ItemDelta, source: &Source, now: Moment) {
+        let ItemDelta { item_id, delta_content, tool } = delta;
+        match self.roles.get(&item_id) {
+            Some(Role::OutputOf(slot)) => {
+                let slot = *slot;
+                self.add_output(slot, &delta_content, tool, source, now);
+            }
+            Some(Role::Item(slot)) => {
+                let slot = *slot;
+                let item = &mut self.items[slot];
+                if let Some(call) = item.tool_mut() {
+                    call.add_arguments(&delta_content);
+                    let progress = tool.is_some_and(|detail| call.set_detail(detail));
+                    self.call_changed(slot, false, progress, source, now);
+                } else if item.is_open() {
+                    self.add_text(slot, &delta_content, source, now);
+                } else if item.state != State::Dropped && !delta_content.is_empty() {
+                    let slot = self.continuation(&item_id, slot, source, now);
+                    self.add_text(slot, &delta_content, source, now);
+                }
+            }
+            None if tool.is_some() => {
+                let slot = self.invocation(&item_id, None, None, source, now);
+                if let Some(call) = self.items[slot].tool_mut() {
+                    call.add_arguments(&delta_content);
+                    tool.map(|detail| call.set_detail(detail));
+                }
+                self.call_changed(slot, false, true, source, now);
+            }
+            None => {
+                let content = Content::Message { text: Text::default(), origin: Origin::Agent };
+                let slot = self.begin(&item_id, content, None, source, now);
+                self.add_text(slot, &delta_content, source, now);
+            }
+        }
+    }
+
+    fn item_done(&mut self, done: ItemDone, source: &Source, now: Moment) {
+        let ItemDone { item_id, final_item } = done;
+        if self.is_dropped(&item_id) {
+            return;
+        }
+        match final_item {
+            FinalItem::Message { content, origin } => {
+                let slot = self.known_text(&item_id).unwrap_or_else(|| {
+                    let content = Content::Message { text: Text::default(), origin };
+                    self.begin(&item_id, content, None, source, now)
+                });
+                let mut corrected = false;
+                if let Content::Message { origin: known, .. } = &mut self.items[slot].content {
+                    corrected = *known != origin;
+                    *known = origin;
+                }
+                self.conclude_text(slot, &content, corrected, source, now);
+            }
+            FinalItem::Reasoning { content, provider_id } => {
+                let slot = self.known_text(&item_id).unwrap_or_else(|| {
+                    let content = Content::Thinking { text: Text::default(), provider_id: provider_id.as_str().into() };
+                    self.begin(&item_id, content, None, source, now)
+                });
+                let mut corrected = false;
+                if let Content::Thinking { provider_id: known, .. } = &mut self.items[slot].content
+                    && !provider_id.is_empty()
+                    && **known != *provider_id
+                {
+                    corrected = true;
+                    *known = provider_id.into();
+                }
+                self.conclude_text(slot, &content, corrected, source, now);
+            }
+            FinalItem::FunctionCall { name, call_id, arguments, tool } => {
+                let slot = self.invocation(&item_id, Some(&call_id), None, source, now);
+                let Some(call) = self.items[slot].tool_mut() else { return };
+                let mut changed = call.set_name(&name);
+                changed |= call.set_arguments(arguments);
+                let progress = tool.is_some_and(|detail| call.set_detail(detail));
+                self.call_changed(slot, changed, progress, source, now);
+            }
+            FinalItem::FunctionCallOutput { call_id, output, is_error, tool } => {
+                let slot = self.result_owner(&item_id, Some(call_id), None, source, now);
+                let item = &mut self.items[slot];
+                let settled = item.state == State::Complete;
+                let Some(call) = item.tool_mut() else { return };
+                let mut changed = call.set_result(&output, is_error, source.timestamp);
+                changed |= tool.is_some_and(|detail| call.set_detail(detail));
+                call.finish(false, source.timestamp);
+                if changed || !settled {
+                    item.source_timestamp = source.timestamp;
+                    self.settle(slot, State::Complete, now);
+                }
+            }
+        }
+    }
+
+    fn item_error(&mut self, item_id: &ItemId, error: ErrorDetail, source: &Source, now: Moment) {
+        if self.is_dropped(item_id) {
+            return;
+        }
+        let slot = match self.roles.get(item_id) {
+            Some(Role::Item(slot) | Role::OutputOf(slot)) => *slot,
+            None => {
+                let content = Content::Message { text: Text::default(), origin: Origin::Agent };
+                self.begin(item_id, content, None, source, now)
+            }
+        };
+        let item = &mut self.items[slot];
+        item.source_timestamp = source.timestamp;
+        if let Some(call) = item.tool_mut() {
+            call.finish(false, source.timestamp);
+        }
+        self.settle(slot, State::Error(error), now);
+    }
+
+    /// The source takes the item back. What nobody has seen is forgotten; what is on the screen stays there, as far as it
+    /// was shown, and does not stay open.
+    fn item_cancelled(&mut self, item_id: &ItemId, timestamp: Timestamp, now: Moment) {
+        let Some(Role::Item(slot) | Role::OutputOf(slot)) = self.roles.get(item_id).copied() else { return };
+        let item = &mut self.items[slot];
+        if !item.is_open() {
+            return;
+        }
+        if !item.batch.shown {
+            return self.settle(slot, State::Dropped, now);
+        }
+        let shown_bytes = item.batch.sent_bytes;
+        if let Some(text) = item.text_mut() {
+            text.cut(shown_bytes);
+        } else if let Some(call) = item.tool_mut() {
+            call.finish(true, timestamp);
+        }
+        self.settle(slot, State::Complete, now);
+    }
+
+    fn response_done(&mut self, done: ResponseDone, timestamp: Timestamp, now: Moment) {
+        let status = match done.status {
+            ResponseStatus::Completed => TurnStatus::Completed,
+            ResponseStatus::Cancelled => TurnStatus::Cancelled,
+            ResponseStatus::Error => {
+                let error = done.error.unwrap_or_else(|| {
+                    let message = match done.finish_reason.as_deref() {
+                        Some(reason) if !reason.is_empty() => format!("The agent stopped: {reason}"),
+                        _ => "The agent ended the turn with an error and gave no reason.".to_owned(),
+                    };
+                    ErrorDetail::new(ErrorCode::AgentProtocolError, message)
+                });
+                return self.fail_turn(error, timestamp, now);
+            }
+        };
+        if self.phase == Phase::Ended {
+            return;
+        }
+        self.settle_all(&State::Complete, timestamp, now);
+        self.phase = Phase::Ended;
+        self.say(TurnEvent::TurnComplete {
+            turn_id: self.turn_id.clone(),
+            session_id: self.session_id.clone(),
+            status,
+            usage: done.usage,
+            at: timestamp,
+        });
+    }
+
+    pub(crate) fn fail_turn(&mut self, error: ErrorDetail, at: Timestamp, now: Moment) {
+        self.settle_all(&State::Error(error.clone()), at, now);
+        if matches!(self.phase, Phase::Ended | Phase::Full) {
+            return;
+        }
+        self.phase = Phase::Ended;
+        self.say(TurnEvent::TurnError {
+            turn_id: self.turn_id.clone(),
+            session_id: self.session_id.clone(),
+            error_code: error.code,
+            error_message: error.message,
+            at,
+        });
+    }
+
+    fn settle_all(&mut self, state: &State, timestamp: Timestamp, now: Moment) {
+        for slot in 0..self.items.len() {
+            let item = &mut self.items[slot];
+            let open = item.is_open();
+            if let Some(call) = item.tool_mut()
+                && open
+            {
+                call.finish(true, timestamp);
+            }
+            if open {
+                self.settle(slot, state.clone(), now);
+            }
+        }
+    }
+
+    /// Begins an item under the source's id, or under one derived from it if that is taken, and closes the text before it.
+    fn begin(
+        &mut self,
+        item_id: &ItemId,
+        content: Content,
+        parent: Option<ItemId>,
+        source: &Source,
+        now: Moment,
+    ) -> usize {
+        if let Some(open) = self.open_texts.remove(&parent) {
+            self.settle(open, State::Complete, now);
+        }
+        let own_id = self.unused_id(item_id);
+        let is_text = !matches!(content, Content::Tool(_));
+        let slot = self.add(Item {
+            item_id: own_id.clone(),
+            turn_id: source.turn_id.clone(),
+            session_id: source.session_id.clone(),
+            parent: parent.clone(),
+            continues: None,
+            source_timestamp: source.timestamp,
+            content,
+            state: State::Open,
+            batch: Batch::new(),
+        });
+        if is_text {
+            self.open_texts.insert(parent, slot);
+        }
+        self.roles.insert(own_id, Role::Item(slot));
+        self.roles.insert(item_id.clone(), Role::Item(slot));
+        slot
+    }
+
+    /// Text for an item that was closed is a new item, in its place.
+    fn continuation(&mut self, item_id: &ItemId, closed: usize, source: &Source, now: Moment) -> usize {
+        let earlier = &self.items[closed];
+        let content = match &earlier.content {
+            Content::Thinking { provider_id, .. } => {
+                Content::Thinking { text: Text::default(), provider_id: provider_id.clone() }
+            }
+            Content::Message { origin, .. } => Content::Message { text: Text::default(), origin: *origin },
+            Content::Tool(_) => Content::Message { text: Text::default(), origin: Origin::Agent },
+        };
+        let parent = earlier.parent.clone();
+        let slot = self.begin(item_id, content, parent, source, now);
+        self.items[slot].continues = Some(closed);
+        slot
+    }
+
+    fn unused_id(&self, item_id: &ItemId) -> ItemId {
+        let mut candidate = item_id.clone();
+        let mut part = 2;
+        while self.roles.contains_key(&candidate) {
+            candidate = ItemId::from_foreign(&format!("{item_id}~{part}"));
+            part += 1;
+        }
+        candidate
+    }
+
+    fn open_text(&self, item_id: &ItemId) -> Option<usize> {
+        self.known_text(item_id).filter(|slot| self.items[*slot].is_open())
+    }
+
+    fn known_text(&self, item_id: &ItemId) -> Option<usize> {
+        match self.roles.get(item_id) {
+            Some(Role::Item(slot)) if !self.items[*slot].is_tool() => Some(*slot),
+            _ => None,
+        }
+    }
+
+    fn is_dropped(&self, item_id: &ItemId) -> bool {
+        matches!(self.roles.get(item_id), Some(Role::Item(slot)) if self.items[*slot].state == State::Dropped)
+    }
+
+    /// The call an invocation speaks of; begins it if it is new.
+    fn invocation(
+        &mut self,
+        item_id: &ItemId,
+        call_id: Option<&CallId>,
+        parent: Option<ItemId>,
+        source: &Source,
+        now: Moment,
+    ) -> usize {
+        let same_item = match self.roles.get(item_id) {
+            Some(Role::Item(slot)) => Some(*slot),
+            _ => None,
+        };
+        let known = same_item.filter(|slot| match &self.items[*slot].content {
+            Content::Tool(call) => call_id.is_none_or(|id| *id == call.call_id),
+            _ => false,
+        });
+        // A result may have come before its invocation.
+        let orphan = call_id
+            .and_then(|id| self.calls.get(id))
+            .copied()
+            .filter(|slot| matches!(&self.items[*slot].content, Content::Tool(call) if call.is_nameless()));
+        if let Some(slot) = known.or(orphan) {
+            self.roles.insert(item_id.clone(), Role::Item(slot));
+            return slot;
+        }
+        let call_id = call_id.cloned().unwrap_or_else(|| CallId::from_foreign(item_id.as_str()));
+        let call = ToolCall::new(call_id.clone(), source.timestamp);
+        let slot = self.begin(item_id, Content::Tool(call), parent, source, now);
+        self.calls.insert(call_id, slot);
+        self.changed(slot, Change::Progress, now);
+        slot
+    }
+
+    /// The call a result belongs to; one that was never announced gets an item of its own.
+    fn result_owner(
+        &mut self,
+        item_id: &ItemId,
+        call_id: Option<CallId>,
+        parent: Option<ItemId>,
+        source: &Source,
+        now: Moment,
+    ) -> usize {
+        let by_call = call_id.as_ref().and_then(|id| self.calls.get(id)).copied();
+        let by_item = || match self.roles.get(item_id) {
+            Some(Role::Item(slot) | Role::OutputOf(slot)) if self.items[*slot].is_tool() => Some(*slot),
+            _ => None,
+        };
+        if let Some(slot) = by_call.or_else(by_item) {
+            return slot;
+        }
+        let call_id = call_id.unwrap_or_else(|| CallId::from_foreign(item_id.as_str()));
+        let call = ToolCall::new(call_id.clone(), source.timestamp);
+        let slot = self.begin(item_id, Content::Tool(call), parent, source, now);
+        self.calls.insert(call_id, slot);
+        slot
+    }
+
+    fn add_text(&mut self, slot: usize, piece: &str, source: &Source, now: Moment) {
+        let item = &mut self.items[slot];
+        let Some(text) = item.text_mut() else { return };
+        if piece.is_empty() {
+            return;
+        }
+        text.append(piece);
+        item.source_timestamp = source.timestamp;
+        self.changed(slot, Change::Text, now);
+    }
+
+    fn add_output(
+        &mut self,
+        slot: usize,
+        piece: &str,
+        detail: Option<std::sync::Arc<protocol::ToolDetail>>,
+        source: &Source,
+        now: Moment,
+    ) {
+        let item = &mut self.items[slot];
+        let Some(call) = item.tool_mut() else { return };
+        if !piece.is_empty() {
+            call.add_output(piece);
+            item.source_timestamp = source.timestamp;
+            self.changed(slot, Change::Text, now);
+        }
+        let Some(call) = self.items[slot].tool_mut() else { return };
+        let progress = detail.is_some_and(|detail| call.set_detail(detail));
+        self.call_changed(slot, false, progress, source, now);
+    }
+
+    fn call_changed(&mut self, slot: usize, arguments: bool, progress: bool, source: &Source, now: Moment) {
+        if !(arguments || progress) {
+            return;
+        }
+        self.items[slot].source_timestamp = source.timestamp;
+        self.changed(slot, if progress { Change::Progress } else { Change::Arguments }, now);
+    }
+
+    /// The source's own final wording of a text, which may have been closed before.
+    fn conclude_text(&mut self, slot: usize, wording: &str, corrected: bool, source: &Source, now: Moment) {
+        let before = self.text_before(slot);
+        let wording = wording.strip_prefix(before.as_str()).unwrap_or(wording);
+        let item = &mut self.items[slot];
+        let open = item.is_open();
+        let Some(text) = item.text_mut() else { return };
+        let changed = conclude(text, wording) | corrected;
+        if open || changed {
+            item.source_timestamp = source.timestamp;
+            let state = if open { State::Complete } else { item.state.clone() };
+            self.settle(slot, state, now);
+        }
+    }
+
+    /// What the same source item said in the parts that were closed before this one.
+    fn text_before(&self, slot: usize) -> String {
+        let mut parts = Vec::new();
+        let mut part = self.items[slot].continues;
+        while let Some(slot) = part {
+            parts.extend(self.items[slot].growing());
+            part = self.items[slot].continues;
+        }
+        parts.iter().rev().map(|text| text.to_string()).collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! One item of a turn: what is known of it, and how it is settled.
+
+use std::sync::Arc;
+
+use protocol::{ErrorDetail, ItemId, Origin, SessionId, Timestamp, TurnId, UpsertStatus};
+
+use crate::batch::Batch;
+use crate::text::Text;
+use crate::tool::ToolCall;
+use crate::update::{ItemBody, ItemUpdate};
+
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) item_id: ItemId,
+    pub(crate) turn_id: TurnId,
+    pub(crate) session_id: SessionId,
+    pub(crate) parent: Option<ItemId>,
+    /// Where the same source item was continued from, after something closed that part of it.
+    pub(crate) continues: Option<usize>,
+    pub(crate) source_timestamp: Timestamp,
+    pub(crate) content: Content,
+    pub(crate) state: State,
+    pub(crate) batch: Batch,
+}
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    Message { text: Text, origin: Origin },
+    Thinking { text: Text, provider_id: Arc<str> },
+    Tool(ToolCall),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Open,
+    Complete,
+    Error(ErrorDetail),
+    /// Cancelled by its source before anyone saw it.
+    Dropped,
+}
+
+impl Item {
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// The text of a message or a thought.
+    pub(crate) fn text_mut(&mut self) -> Option<&mut Text> {
+        match &mut self.content {
+            Content::Message { text, .. } | Content::Thinking { text, .. } => Some(text),
+            Content::Tool(_) => None,
+        }
+    }
+
+    pub(crate) fn tool_mut(&mut self) -> Option<&mut ToolCall> {
+        match &mut self.content {
+            Content::Tool(tool) => Some(tool),
+            Content::Message { .. } | Content::Thinking { .. } => None,
+        }
+    }
+
+    pub(crate) fn is_tool(&self) -> bool {
+        matches!(self.content, Content::Tool(_))
+    }
+
+    /// The part that grows.
+    pub(crate) fn growing(&self) -> Option<&Text> {
+        match &self.content {
+            Content::Message { text, .. } | Content::Thinking { text, .. } => Some(text),
+            Content::Tool(tool) => tool.output.as_ref(),
+        }
+    }
+
+    pub(crate) fn growing_bytes(&self) -> usize {
+        self.growing().map_or(0, Text::len)
+    }
+
+    pub(crate) fn to_update(&self, emitted_at: Timestamp) -> ItemUpdate {
+        let (status, error) = match &self.state {
+            State::Open if self.batch.shown => (UpsertStatus::Update, None),
+            State::Open => (UpsertStatus::Create, None),
+            State::Complete | State::Dropped => (UpsertStatus::Complete, None),
+            State::Error(error) => (UpsertStatus::Error, Some(error.clone())),
+        };
+        let body = match &self.content {
+            Content::Message { text, origin } => ItemBody::Message { text: text.clone(), origin: *origin },
+            Content::Thinking { text, provider_id } => {
+                ItemBody::Thinking { text: text.clone(), provider_id: provider_id.clone() }
+            }
+            Content::Tool(tool) => tool.to_body(),
+        };
+        ItemUpdate {
+            turn_id: self.turn_id.clone(),
+            session_id: self.session_id.clone(),
+            item_id: self.item_id.clone(),
+            parent_item_id: self.parent.clone(),
+            source_timestamp: self.source_timestamp,
+            emitted_at,
+            status,
+            error,
+            body,
+        }
+    }
+}
+
+/// Brings a text to its final wording: appends what is missing, or starts a new buffer if the wording differs. An empty
+/// final wording says nothing, so what was received stays. Whether anything changed.
+pub(crate) fn conclude(text: &mut Text, wording: &str) -> bool {
+    if wording.is_empty() {
+        return false;
+    }
+    let known_bytes = text.with_str(|known| wording.starts_with(known).then_some(known.len()));
+    match known_bytes {
+        Some(known_bytes) if known_bytes == wording.len() => return false,
+        Some(known_bytes) => text.append(&wording[known_bytes..]),
+        None => *text = Text::from(wording),
+    }
+    true
+}

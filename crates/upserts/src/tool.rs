@@ -1,0 +1,165 @@
+//! One tool call: what is known of the invocation, and of its result.
+
+use std::sync::Arc;
+
+use protocol::{CallId, Timestamp, ToolDetail};
+use serde_json::{Map, Value};
+
+use crate::item::conclude;
+use crate::text::Text;
+use crate::update::ItemBody;
+
+/// What a call is named when only its result is known.
+const UNKNOWN_NAME: &str = "tool";
+/// Argument under which text is kept that was cut off before it became a JSON object.
+const PARTIAL_ARGUMENTS: &str = "partialArguments";
+
+#[derive(Debug)]
+pub(crate) struct ToolCall {
+    /// Absent while only a result is known.
+    name: Option<Arc<str>>,
+    pub(crate) call_id: CallId,
+    arguments: Arc<Map<String, Value>>,
+    /// Streamed JSON of the arguments, until it is read as a whole.
+    arguments_text: String,
+    pub(crate) output: Option<Text>,
+    is_error: Option<bool>,
+    detail: Arc<ToolDetail>,
+    started_at: Timestamp,
+    /// Settled without a result, because the turn ended.
+    cut_off: bool,
+}
+
+impl ToolCall {
+    pub(crate) fn new(call_id: CallId, started_at: Timestamp) -> Self {
+        let detail = ToolDetail { started_at: Some(started_at), ..ToolDetail::default() };
+        Self {
+            name: None,
+            call_id,
+            arguments: Arc::default(),
+            arguments_text: String::new(),
+            output: None,
+            is_error: None,
+            detail: Arc::new(detail),
+            started_at,
+            cut_off: false,
+        }
+    }
+
+    /// Only a result has been seen so far, not the invocation.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.name.is_none()
+    }
+
+    /// Whether anything changed.
+    pub(crate) fn set_name(&mut self, name: &str) -> bool {
+        let changed = !name.is_empty() && self.name.as_deref() != Some(name);
+        if changed {
+            self.name = Some(name.into());
+        }
+        changed
+    }
+
+    /// Replaces the arguments. Empty ones say nothing. Whether anything changed.
+    pub(crate) fn set_arguments(&mut self, arguments: Map<String, Value>) -> bool {
+        if arguments.is_empty() {
+            return self.read_arguments();
+        }
+        self.arguments_text = String::new();
+        let changed = *self.arguments != arguments;
+        if changed {
+            self.arguments = Arc::new(arguments);
+        }
+        changed
+    }
+
+    /// What an invocation came with: an object, or the beginning of one whose rest follows in pieces.
+    pub(crate) fn set_initial_arguments(&mut self, text: String) -> bool {
+        match serde_json::from_str(&text) {
+            Ok(arguments) => self.set_arguments(arguments),
+            Err(_) => {
+                self.add_arguments(&text);
+                false
+            }
+        }
+    }
+
+    pub(crate) fn add_arguments(&mut self, piece: &str) {
+        self.arguments_text.push_str(piece);
+    }
+
+    /// Reads the arguments that came in pieces, all at once. Whether anything changed.
+    pub(crate) fn read_arguments(&mut self) -> bool {
+        let text = std::mem::take(&mut self.arguments_text);
+        if text.trim().is_empty() {
+            return false;
+        }
+        let arguments = serde_json::from_str(&text).unwrap_or_else(|_| {
+            let mut arguments = Map::clone(&self.arguments);
+            arguments.insert(PARTIAL_ARGUMENTS.into(), Value::String(text));
+            arguments
+        });
+        let changed = !arguments.is_empty() && *self.arguments != arguments;
+        if changed {
+            self.arguments = Arc::new(arguments);
+        }
+        changed
+    }
+
+    /// Replaces what is known of the call, and keeps our own times where the source gives none. Whether anything changed.
+    pub(crate) fn set_detail(&mut self, mut detail: Arc<ToolDetail>) -> bool {
+        let ended_at = self.detail.ended_at;
+        if detail.started_at.is_none() || (detail.ended_at.is_none() && ended_at.is_some()) {
+            let detail = Arc::make_mut(&mut detail);
+            detail.started_at.get_or_insert(self.started_at);
+            detail.ended_at = detail.ended_at.or(ended_at);
+        }
+        let changed = self.detail != detail;
+        if changed {
+            self.detail = detail;
+        }
+        changed
+    }
+
+    pub(crate) fn add_output(&mut self, piece: &str) {
+        self.output.get_or_insert_default().append(piece);
+    }
+
+    /// Takes the result. Whether anything changed.
+    pub(crate) fn set_result(&mut self, output: &str, is_error: bool, ended_at: Timestamp) -> bool {
+        let mut changed = self.is_error != Some(is_error);
+        self.is_error = Some(is_error);
+        changed |= conclude(self.output.get_or_insert_default(), output);
+        if std::mem::take(&mut self.cut_off) {
+            let detail = Arc::make_mut(&mut self.detail);
+            detail.interrupted = false;
+            detail.ended_at = Some(ended_at);
+        }
+        changed
+    }
+
+    /// The call is over: it has its result, it failed, or (`cut_off`) it will not come to its end.
+    pub(crate) fn finish(&mut self, cut_off: bool, ended_at: Timestamp) {
+        self.read_arguments();
+        self.cut_off = cut_off;
+        if self.detail.ended_at.is_none() || (cut_off && !self.detail.interrupted) {
+            let detail = Arc::make_mut(&mut self.detail);
+            detail.ended_at.get_or_insert(ended_at);
+            detail.interrupted |= cut_off;
+        }
+        if let Some(output) = &self.output {
+            output.release_spare_room();
+        }
+    }
+
+    pub(crate) fn to_body(&self) -> ItemBody {
+        ItemBody::ToolCall {
+            name: self.name.clone().unwrap_or_else(|| UNKNOWN_NAME.into()),
+            arguments: self.arguments.clone(),
+            call_id: self.call_id.clone(),
+            output: self.output.clone(),
+            is_error: self.is_error,
+            tool: Some(self.detail.clone()),
+        }
+    }
+}

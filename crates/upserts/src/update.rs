@@ -1,0 +1,105 @@
+//! What comes out: the state of an item with its text shared, and turn events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{
+    CallId, ErrorDetail, ItemId, Origin, SessionId, Timestamp, ToolDetail, TurnEvent, TurnId, Upsert, UpsertBody,
+    UpsertStatus, UpsertView,
+};
+
+use crate::text::Text;
+
+/// A reading of the clock, given by the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub wall: Timestamp,
+    /// Of a clock that never goes back; where it starts does not matter.
+    pub elapsed: Duration,
+}
+
+/// One thing to pass on. Order matters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Emission {
+    Item(ItemUpdate),
+    Turn(TurnEvent),
+}
+
+/// The accumulated state of one item; replaces what was known for its `item_id`. Cloning it copies no text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ItemUpdate {
+    pub turn_id: TurnId,
+    pub session_id: SessionId,
+    pub item_id: ItemId,
+    /// The tool call this item belongs to, when a sub-agent speaks.
+    pub parent_item_id: Option<ItemId>,
+    /// Time of the last event that said something about this item.
+    pub source_timestamp: Timestamp,
+    pub emitted_at: Timestamp,
+    pub status: UpsertStatus,
+    pub error: Option<ErrorDetail>,
+    pub body: ItemBody,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ItemBody {
+    Message {
+        text: Text,
+        origin: Origin,
+    },
+    Thinking {
+        text: Text,
+        provider_id: Arc<str>,
+    },
+    ToolCall {
+        name: Arc<str>,
+        arguments: Arc<serde_json::Map<String, serde_json::Value>>,
+        call_id: CallId,
+        output: Option<Text>,
+        is_error: Option<bool>,
+        tool: Option<Arc<ToolDetail>>,
+    },
+}
+
+impl ItemBody {
+    /// The part that grows: a message's or thought's text, or a tool call's output.
+    pub fn text(&self) -> Option<&Text> {
+        match self {
+            Self::Message { text, .. } | Self::Thinking { text, .. } => Some(text),
+            Self::ToolCall { output, .. } => output.as_ref(),
+        }
+    }
+}
+
+impl ItemUpdate {
+    /// The upsert of the plain contract, with the whole text.
+    pub fn to_upsert(&self) -> Upsert {
+        let body = match &self.body {
+            ItemBody::Message { text, origin } => UpsertBody::Message { content: text.to_string(), origin: *origin },
+            ItemBody::Thinking { text, provider_id } => {
+                UpsertBody::Thinking { content: text.to_string(), provider_id: provider_id.as_ref().into() }
+            }
+            ItemBody::ToolCall { name, arguments, call_id, output, is_error, tool } => UpsertBody::ToolCall {
+                tool_name: name.as_ref().into(),
+                tool_arguments: arguments.clone(),
+                call_id: call_id.clone(),
+                tool_output: output.as_ref().map(Text::to_string),
+                tool_output_is_error: *is_error,
+                tool: tool.clone(),
+            },
+        };
+        Upsert {
+            turn_id: self.turn_id.clone(),
+            session_id: self.session_id.clone(),
+            item_id: self.item_id.clone(),
+            source_timestamp: self.source_timestamp,
+            emitted_at: self.emitted_at,
+            status: self.status,
+            error_code: self.error.as_ref().map(|error| error.code.clone()),
+            error_message: self.error.as_ref().map(|error| error.message.clone()),
+            parent_item_id: self.parent_item_id.clone(),
+            body,
+            view: UpsertView::default(),
+        }
+    }
+}
