@@ -1,7 +1,7 @@
 // icons.js: pictures from the sprite, as elements.
+import "./sprite.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const SPRITE = "/shared/icons.svg";
 
 /**
  * @param {string} name
@@ -12,7 +12,7 @@ function svg(name, className) {
   node.setAttribute("class", className);
   node.setAttribute("aria-hidden", "true");
   const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `${SPRITE}#${name}`);
+  use.setAttribute("href", `#${name}`);
   node.append(use);
   return node;
 }
@@ -25,7 +25,7 @@ export const icon = (name) => svg(name, "icon");
  * @param {string} name
  */
 export function setIcon(node, name) {
-  const href = `${SPRITE}#${name}`;
+  const href = `#${name}`;
   const use = node.firstElementChild;
   if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
 }

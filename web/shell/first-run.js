@@ -39,7 +39,6 @@ export function createFirstRun({ complete, add }) {
     focus() {
       path.input.focus();
       path.input.setSelectionRange(path.input.value.length, path.input.value.length);
-      void path.refresh();
     },
     /** @param {AgentInfo[]} list */
     update: (list) => reconcile(agents, list.map(agentRow)),

@@ -64,6 +64,7 @@ store.subscribe((changes) => {
   sheet.update(needs);
   tabBar.update(tabViews());
   narrow.update(needs);
+  app.toggleAttribute("data-no-projects", store.state.projects.length === 0);
   byId("no-projects").hidden = !store.state.ready || store.state.projects.length > 0;
   showWorking();
   showTitle();

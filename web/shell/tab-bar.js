@@ -96,7 +96,8 @@ export function mountTabBar(root, actions) {
       if (now && now !== before) now.scrollIntoView({ block: "nearest", inline: "nearest" });
     },
     focusCurrent() {
-      /** @type {HTMLElement | null} */ (strip.querySelector('[role="tab"][tabindex="0"]') ?? add).focus();
+      const tab = strip.querySelector('[role="tab"][tabindex="0"]');
+      (tab instanceof HTMLElement ? tab : add).focus();
     },
   };
 }

@@ -1,6 +1,9 @@
-<svg xmlns="http://www.w3.org/2000/svg">
+// sprite.js: every picture of the product, put into the document once, before the first one is used.
+// Icons are 16 × 16 with a 1.5 px stroke; colour and stroke come from the element that uses them.
+
+const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" aria-hidden="true">
   <!-- Icons: 16 × 16, 1.5 px stroke, coloured by the element that uses them. -->
-  <symbol id="brand" viewBox="0 0 18 18"><rect x=".75" y=".75" width="16.5" height="16.5" rx="4.25" fill="none" stroke="currentColor" stroke-width="1.5"/><rect x="9" y="4" width="4.5" height="10" rx="1.2" fill="currentColor" stroke="none"/><path d="M4 9h3.2" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" fill="none"/></symbol>
+  <symbol id="brand" viewBox="0 0 18 18"><rect x=".75" y=".75" width="16.5" height="16.5" rx="4.25" fill="none" stroke-width="1.5"/><rect x="9" y="4" width="4.5" height="10" rx="1.2" fill="currentColor" stroke="none"/><path d="M4 9h3.2" stroke-width="1.6" stroke-linecap="round" fill="none"/></symbol>
   <symbol id="search" viewBox="0 0 16 16"><circle cx="7" cy="7" r="4.25"/><path d="m10.2 10.2 3.3 3.3"/></symbol>
   <symbol id="plus" viewBox="0 0 16 16"><path d="M8 3v10M3 8h10"/></symbol>
   <symbol id="close" viewBox="0 0 16 16"><path d="m4 4 8 8M12 4l-8 8"/></symbol>
@@ -45,7 +48,7 @@
   <symbol id="circle-check" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6"/><path d="m5.3 8.2 1.9 1.9 3.5-3.8"/></symbol>
 
   <!-- Agents are told apart by shape. -->
-  <symbol id="agent-claude-code" viewBox="0 0 16 16"><path d="M8 2v12M2.8 5l10.4 6M13.2 5 2.8 11M2 8h12"/></symbol>
+  <symbol id="agent-claude-code" viewBox="0 0 16 16"><path d="M8 1.8v12.4M1.8 8h12.4M3.6 3.6l8.8 8.8M12.4 3.6l-8.8 8.8"/></symbol>
   <symbol id="agent-codex" viewBox="0 0 16 16"><path d="M8 1.6 13.5 4.8v6.4L8 14.4 2.5 11.2V4.8zM6 6.3l1.7 1.7L6 9.7M8.6 9.9h1.9"/></symbol>
   <symbol id="agent-gemini" viewBox="0 0 16 16"><path d="M8 1.8c.5 3.9 2.3 5.7 6.2 6.2-3.9.5-5.7 2.3-6.2 6.2-.5-3.9-2.3-5.7-6.2-6.2 3.9-.5 5.7-2.3 6.2-6.2z"/></symbol>
   <symbol id="agent-opencode" viewBox="0 0 16 16"><rect x="2.5" y="2.5" width="11" height="11" rx="2"/><rect x="6" y="6" width="4" height="4" rx=".6"/></symbol>
@@ -55,11 +58,16 @@
   <symbol id="agent-other-2" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6"/><circle cx="8" cy="8" r="2"/></symbol>
 
   <!-- Attention, one shape per state. -->
-  <symbol id="state-needs_permission" viewBox="0 0 16 16"><path d="M8 .9 15.1 8 8 15.1.9 8z" fill="currentColor" stroke="currentColor" stroke-width="1.6" stroke-linejoin="round"/><path d="M8 4.6v4M8 11.1v.1" stroke-width="1.8" stroke-linecap="round"/></symbol>
+  <symbol id="state-needs_permission" viewBox="0 0 16 16"><path d="M8 1.9 14.1 8 8 14.1 1.9 8z" fill="currentColor" stroke="currentColor" stroke-width="2" stroke-linejoin="round"/><path d="M8 4.6v4M8 11.1v.1" stroke-width="1.8" stroke-linecap="round"/></symbol>
   <symbol id="state-error" viewBox="0 0 16 16"><path d="M5 1.3h6L14.7 5v6L11 14.7H5L1.3 11V5z" fill="currentColor" stroke="currentColor" stroke-width="1.2" stroke-linejoin="round"/><path d="m5.8 5.8 4.4 4.4M10.2 5.8l-4.4 4.4" stroke-width="1.7" stroke-linecap="round"/></symbol>
   <symbol id="state-finished" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7.2" fill="currentColor" stroke="none"/><path d="m4.9 8.3 2.2 2.2 4.1-4.6" stroke-width="1.7" stroke-linecap="round" stroke-linejoin="round"/></symbol>
   <symbol id="state-working" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" stroke="currentColor" stroke-width="2" opacity=".28"/><path d="M8 2a6 6 0 0 1 6 6" stroke="currentColor" stroke-width="2" stroke-linecap="round"/></symbol>
   <symbol id="state-starting" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" stroke="currentColor" stroke-width="2" stroke-dasharray="2.2 2.512"/></symbol>
   <symbol id="state-reconnecting" viewBox="0 0 16 16"><path d="M3 4.7A6 6 0 0 1 13.8 6.7M13 11.3A6 6 0 0 1 2.2 9.3" stroke="currentColor" stroke-width="2" stroke-linecap="round"/><path d="M1.7 2.4v3.3H5zM14.3 13.6v-3.3H11z" fill="currentColor" stroke="none"/></symbol>
   <symbol id="state-disconnected" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" stroke="currentColor" stroke-width="1.7"/><path d="m3.9 3.9 8.2 8.2" stroke="currentColor" stroke-width="1.7"/></symbol>
-</svg>
+</svg>`;
+
+const parsed = new DOMParser().parseFromString(SPRITE, "image/svg+xml").documentElement;
+const sprite = document.importNode(parsed, true);
+sprite.classList.add("sprite");
+document.body.prepend(sprite);
