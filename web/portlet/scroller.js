@@ -35,6 +35,9 @@ export function mountScroller(log, content, { moved, nearTop }) {
 
   // Whatever makes the conversation or the window change its height, the end stays in view.
   const observer = new ResizeObserver(() => {
+    // The room the scroll bar takes is taken off the margins, so that conversation and input stand in one line.
+    const gutter = `${(log.offsetWidth - log.clientWidth) / 2}px`;
+    if (content.style.getPropertyValue("--gutter") !== gutter) content.style.setProperty("--gutter", gutter);
     if (following) toEnd();
   });
   observer.observe(content);

@@ -63,7 +63,7 @@ const SHAPES = {
  * @param {Record<string, Record<string, string>>} shapes
  */
 function hasShape(value, shapes) {
-  const fields = value && typeof value === "object" && typeof value.kind === "string" ? shapes[value.kind] : undefined;
+  const fields = value && typeof value === "object" && typeof value.kind === "string" && Object.hasOwn(shapes, value.kind) ? shapes[value.kind] : undefined;
   return fields !== undefined && Object.entries(fields).every(([name, kind]) => typeof value[name] === kind && value[name] !== null);
 }
 

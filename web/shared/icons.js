@@ -12,7 +12,7 @@ function svg(name, className) {
   node.setAttribute("class", className);
   node.setAttribute("aria-hidden", "true");
   const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `#${name}`);
+  use.setAttribute("href", `#i-${name}`);
   node.append(use);
   return node;
 }
@@ -25,7 +25,7 @@ export const icon = (name) => svg(name, "icon");
  * @param {string} name
  */
 export function setIcon(node, name) {
-  const href = `#${name}`;
+  const href = `#i-${name}`;
   const use = node.firstElementChild;
   if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
 }

@@ -49,7 +49,7 @@ export function parseServerFrame(text) {
  * @returns {value is ServerFrame}
  */
 export function isServerMessage(value) {
-  const fields = value && typeof value === "object" && typeof value.type === "string" ? FIELDS[value.type] : undefined;
+  const fields = value && typeof value === "object" && typeof value.type === "string" && Object.hasOwn(FIELDS, value.type) ? FIELDS[value.type] : undefined;
   return fields !== undefined && Object.entries(fields).every(([name, kind]) => hasKind(value[name], kind));
 }
 
