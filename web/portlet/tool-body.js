@@ -15,7 +15,7 @@ const LINES_MAX = 2000;
  */
 export function drawBody(body, item) {
   const now = shown.get(body) ?? { sections: undefined, blocks: [], text: "", whole: false };
-  if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "region", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }));
+  if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }));
   shown.set(body, now);
   if (now.whole) return;
   const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);

@@ -19,7 +19,7 @@ export function openAddProject({ complete, add }) {
     h("div", { class: "dialog-body" }, h("h2", {}, "Add project"), path.field, path.alert, path.list),
     h("div", { class: "dialog-foot" },
       hint(["Tab"], "complete"), hint([icon("arrow-up"), icon("arrow-down")], "choose"),
-      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel", "aria-label": "Cancel" }, hint(["Esc"], "cancel")), button));
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "cancel")), button));
   button.classList.remove("push");
   const dialog = openDialog({ label: "Add project", className: "add-project" }, form);
   form.addEventListener("submit", (event) => {

@@ -26,6 +26,6 @@ export function openDialog({ label, className, closed }, ...children) {
  * @param {(string | Node)[]} keys
  * @param {string} words
  */
-export const hint = (keys, words) => h("span", { class: "hint" }, ...keys.map((key) => h("kbd", { class: "kbd" }, key)), h("span", {}, words));
+export const hint = (keys, words) => h("span", { class: "hint" }, ...keys.map((key) => h("kbd", { class: "kbd", "aria-hidden": "true" }, key)), h("span", {}, words));
 
 export const isOpen = () => document.querySelector("dialog[open]") !== null;

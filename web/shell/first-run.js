@@ -14,10 +14,10 @@ export function createFirstRun({ complete, add }) {
   const agents = h("div", { class: "card-list" });
   const form = h("form", { class: "first-field" }, path.field, h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Add project"), path.alert, path.list);
   const root = h("div", { class: "centered" }, h("div", { class: "first-run" },
-    h("h1", {}, "Add your first project"),
+    h("h2", { class: "first-title" }, "Add your first project"),
     h("p", { class: "lead" }, "A project is a directory on this machine. Every conversation you start in it stays listed here, whichever agent you use, and many can run at once."),
     form,
-    h("div", { class: "agents-head" }, h("h2", {}, "Agents on this machine"), h("span", {}, "Install any, then check again"),
+    h("div", { class: "agents-head" }, h("h3", {}, "Agents on this machine"), h("span", {}, "Install any, then check again"),
       h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "check-agents" }, icon("refresh"), "Check again")),
     agents,
     h("p", { class: "agents-foot" }, "Agents run on this machine under your own subscription. Liminal Builder holds no keys. Any other program that speaks the Agent Client Protocol can be added in agents.json.")));

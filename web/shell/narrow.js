@@ -31,7 +31,7 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
       ...store.state.projects.map((own) => {
         const attention = mostUrgent(store.sessionsOf(own.id).map((session) => session.attention));
         return h("button", { class: "rail-project", type: "button", "data-command": "sidebar", "aria-current": own.id === project ? "true" : null, title: own.name, "aria-label": `${own.name}${attention === "idle" ? "" : `, ${NAMES[attention]}`}` },
-          initials(own.name), glyph(attention, { size: 12 }));
+          h("span", { class: "initials", "data-initials": initials(own.name) }), glyph(attention, { size: 12 }));
       }),
       command("plus", "add-project", "Add project"),
       h("span", { class: "rail-space" }),

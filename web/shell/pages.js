@@ -21,7 +21,7 @@ export function noSessionPage(store, needs) {
   let working = 0;
   for (const { attention } of store.state.sessions.values()) if (attention === "working") working += 1;
   return h("div", { class: "centered" }, h("div", { class: "no-session" },
-    h("h1", {}, "No session open"),
+    h("h2", {}, "No session open"),
     h("p", { class: "lead" }, summary(needs.length, working)),
     needs.length ? h("div", { class: "card-list" }, ...needs.slice(0, 5).map((need) => needRow(need, store))) : null,
     h("div", { class: "button-row" },
@@ -67,7 +67,7 @@ export function startingPage(store, { projectId, cliType, startedAt, connectedAt
   const path = shortPath(store.project(projectId)?.path ?? "", store.state.home);
   return h("div", { class: "centered", role: "status" },
     h("span", { class: "state-tile" }, mark(cliType)),
-    h("h1", { class: "state-title" }, `Starting ${name}`),
+    h("h2", { class: "state-title" }, `Starting ${name}`),
     h("p", { class: "state-text" }, "New session in ", h("code", {}, path)),
     h("ol", { class: "steps" },
       step("Connecting to the agent", connectedAt === null ? "now" : "done", (connectedAt ?? now) - startedAt),
@@ -92,7 +92,7 @@ export function failedPage(store, { cliType, error }) {
   const others = store.state.agents.some((other) => other.cliType !== cliType && other.installed);
   return h("div", { class: "centered" },
     h("span", { class: "state-tile", "data-kind": "error" }, icon("unplug")),
-    h("h1", { class: "state-title", role: "alert" }, error.message),
+    h("div", { role: "alert" }, h("h2", { class: "state-title" }, error.message)),
     missing && agent?.program
       ? h("p", { class: "state-text" }, "The program ", h("code", {}, agent.program), " was not found on your PATH. No session was created.")
       : h("p", { class: "state-text" }, "No session was created."),

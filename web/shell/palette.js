@@ -26,7 +26,7 @@ export function openPalette({ store, commands, open, query = "" }) {
     h("div", { class: "palette-head" }, icon("search"), input, found), list,
     h("div", { class: "dialog-foot" },
       hint([icon("arrow-up"), icon("arrow-down")], "move"), hint([icon("return")], "open"), hint([">"], "commands only"), hint(["@"], "one project"),
-      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel", "aria-label": "Close" }, hint(["Esc"], "close"))));
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "close"))));
   /** @type {Choice[]} */
   let choices = [];
   let active = 0;

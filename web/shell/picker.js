@@ -17,14 +17,14 @@ import { agentState, agentStateWords } from "./footer.js";
 export function openPicker({ store, projectId, create }) {
   let project = projectId;
   const name = h("span");
-  const choose = h("button", { class: "button", type: "button", "data-kind": "secondary", "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": "Project" }, icon("folder"), name, icon("chevron-down"));
+  const choose = h("button", { class: "button", type: "button", "data-kind": "secondary", "aria-haspopup": "menu", "aria-expanded": "false" }, icon("folder"), h("span", { class: "visually-hidden" }, "Project: "), name, icon("chevron-down"));
   const list = h("div", { class: "picker-list", role: "group", "aria-label": "Agents" });
   const dialog = openDialog({ label: "New session", className: "picker" },
     h("div", { class: "picker-head" }, h("h2", {}, "New session"), choose),
     list,
     h("div", { class: "dialog-foot" },
       hint([icon("arrow-up"), icon("arrow-down")], "choose"), hint([icon("return")], "create"), hint(["Tab"], "project"),
-      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel", "aria-label": "Cancel" }, hint(["Esc"], "cancel"))));
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "cancel"))));
 
   dialog.addEventListener("click", (event) => {
     const copy = closest(event, '[data-do="copy"]');

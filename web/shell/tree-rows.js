@@ -66,7 +66,7 @@ export function updateSessionRow(row, { session, agentName, current, now }) {
   const ago = relativeTime(session.lastActiveAt, now);
   setAttribute(row, "data-attention", session.attention);
   setAttribute(row, "aria-current", current ? "true" : null);
-  setAttribute(row, "aria-label", [session.title, session.attention === "idle" ? "" : NAMES[session.attention], agentName, ago].filter(Boolean).join(", "));
+  setAttribute(row, "aria-label", [`${session.title} ${ago}`, session.attention === "idle" ? "" : NAMES[session.attention], agentName].filter(Boolean).join(", "));
   if (sign instanceof SVGElement) setGlyph(sign, session.attention, NAMES[session.attention]);
   if (title) {
     setText(title, session.title);
