@@ -2,11 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed measurement")]
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use agent_process::{AgentCommand, AgentProcess, LineReader, LineWriter, StopLadder};
+use agent_process::{AgentCommand, AgentProcess, ProcessHandle, StopLadder};
 use divan::Bencher;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
 use tokio::runtime::Runtime;
 
 const FIXTURE: &str = env!("CARGO_BIN_EXE_agent-process-fixture");
@@ -16,58 +17,83 @@ fn main() {
 }
 
 fn runtime() -> Runtime {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-async fn start(temper: &str) -> AgentProcess {
+async fn guarded(temper: &str) -> AgentProcess {
     AgentProcess::spawn(AgentCommand::new(FIXTURE).arg(temper).guardian(FIXTURE)).await.unwrap()
 }
 
-#[divan::bench]
+fn plain(temper: &str) -> Child {
+    Command::new(FIXTURE).arg(temper).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for the end of a process outside of what is measured, so that one does not slow down the next.
+struct Ended<'a, P: FnMut(&Runtime)>(&'a Runtime, P);
+
+impl<P: FnMut(&Runtime)> Drop for Ended<'_, P> {
+    fn drop(&mut self) {
+        self.1(self.0);
+    }
+}
+
+#[divan::bench(sample_size = 1)]
 fn first_line_under_a_guardian(bencher: Bencher<'_, '_>) {
     let runtime = runtime();
+    let first_line = async || -> ProcessHandle {
+        let (mut stdout, _, process) = guarded("answer-and-die").await.split();
+        stdout.next_line().await.unwrap().unwrap();
+        process
+    };
     bencher.bench_local(|| {
-        runtime.block_on(async {
-            let mut agent = start("answer-and-die").await;
-            agent.stdout.next_line().await.unwrap().unwrap();
-            agent
+        let process = runtime.block_on(first_line());
+        Ended(&runtime, move |runtime| {
+            runtime.block_on(process.gone());
         })
     });
 }
 
-#[divan::bench]
+#[divan::bench(sample_size = 1)]
 fn first_line_of_a_plain_child(bencher: Bencher<'_, '_>) {
+    let runtime = runtime();
+    let first_line = async || {
+        let mut child = plain("answer-and-die");
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut String::new()).await.unwrap();
+        child
+    };
     bencher.bench_local(|| {
-        let mut child = Command::new(FIXTURE).arg("answer-and-die").stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        child.wait().unwrap();
+        let mut child = runtime.block_on(first_line());
+        Ended(&runtime, move |runtime| {
+            runtime.block_on(child.wait()).unwrap();
+        })
     });
 }
 
-#[divan::bench]
+#[divan::bench(sample_size = 100)]
 fn line_there_and_back_under_a_guardian(bencher: Bencher<'_, '_>) {
     let runtime = runtime();
-    let (mut stdout, stdin, process) = runtime.block_on(start("echo")).split();
-    let exchange = async |stdout: &mut LineReader, stdin: &LineWriter| {
-        stdin.send("line").await.unwrap();
-        stdout.next_line().await.unwrap().unwrap()
-    };
-    bencher.bench_local(|| runtime.block_on(exchange(&mut stdout, &stdin)));
+    let (mut stdout, stdin, process) = runtime.block_on(guarded("echo")).split();
+    bencher.bench_local(|| {
+        runtime.block_on(async {
+            stdin.send("line").await.unwrap();
+            stdout.next_line().await.unwrap().unwrap()
+        })
+    });
     runtime.block_on(process.stop(StopLadder::default()));
 }
 
-#[divan::bench]
+#[divan::bench(sample_size = 100)]
 fn line_there_and_back_with_a_plain_child(bencher: Bencher<'_, '_>) {
-    let mut child = Command::new(FIXTURE).arg("echo").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let runtime = runtime();
+    let mut child = runtime.block_on(async { plain("echo") });
     let mut stdin = child.stdin.take().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
     bencher.bench_local(|| {
-        stdin.write_all(b"line\n").unwrap();
-        line.clear();
-        stdout.read_line(&mut line).unwrap()
+        runtime.block_on(async {
+            stdin.write_all(b"line\n").await.unwrap();
+            stdout.next_line().await.unwrap().unwrap()
+        })
     });
     drop(stdin);
-    child.wait().unwrap();
+    runtime.block_on(child.wait()).unwrap();
 }

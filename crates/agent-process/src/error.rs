@@ -64,6 +64,9 @@ pub enum SendError {
     /// The agent stopped reading, and what waits for it has reached its bound.
     #[error("the agent has not read its input for {} s", waited.as_secs_f32())]
     Stalled { waited: Duration },
+    /// Now there is no room; it was not waited for.
+    #[error("the agent has too much input to read")]
+    Full,
     /// A newline inside would make two lines of it.
     #[error("a line may not contain a newline")]
     Newline,

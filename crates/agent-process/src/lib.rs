@@ -5,7 +5,7 @@
 //!
 //! Between us and every agent stands a [guardian](guardian_entry), our own program executed again: it inherits the
 //! agent's pipes, so it costs no latency, and sees to it that nothing the agent started outlives it or us, however
-//! either of us ends.
+//! either of us ends. Unix only; what Linux gives and others do not is said there.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

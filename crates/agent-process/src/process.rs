@@ -143,13 +143,14 @@ fn start_guardian(command: &AgentCommand, path: &Path, mark: &str, stdio: AgentS
 
     let mut guardian = Command::new(std::path::absolute(&command.guardian)?);
     guardian.args(guardian::arguments(command.orphan_ladder)).arg(path).args(&command.args);
-    guardian.current_dir(&command.current_dir).env(procfs::MARK, mark);
+    guardian.current_dir(&command.current_dir);
     for (name, value) in &command.env {
         match value {
             Some(value) => guardian.env(name, value),
             None => guardian.env_remove(name),
         };
     }
+    guardian.env(procfs::MARK, mark);
     guardian.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
     Ok((guardian.spawn()?, lifeline))
 }

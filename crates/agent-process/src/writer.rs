@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe::Sender;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::SendError;
@@ -36,19 +36,22 @@ impl LineWriter {
     /// Success means that it will be written unless the agent stops first. Cancel safe: a line is accepted whole or
     /// not at all.
     pub async fn send(&self, line: impl Into<Vec<u8>>) -> Result<(), SendError> {
-        let mut bytes = line.into();
-        if memchr::memchr(b'\n', &bytes).is_some() {
-            return Err(SendError::Newline);
-        }
-        bytes.push(b'\n');
-        let share = bytes.len().clamp(QUEUE_BYTES_MAX / QUEUE_LINES_MAX, QUEUE_BYTES_MAX);
-        let share = u32::try_from(share).unwrap_or(u32::MAX);
+        let (bytes, share) = with_newline(line.into())?;
         let room = tokio::time::timeout(self.patience, self.gate.room.clone().acquire_many_owned(share))
             .await
             .map_err(|_| SendError::Stalled { waited: self.patience })?
             .map_err(|_| SendError::Closed)?;
-        // Room among the bytes is room among the lines, so it can only be closed.
-        self.queue.try_send(Queued { bytes, _room: room }).map_err(|_| SendError::Closed)
+        self.enqueue(Queued { bytes, _room: room })
+    }
+
+    /// Accepts a line if there is room now: for those who may not wait.
+    pub fn try_send(&self, line: impl Into<Vec<u8>>) -> Result<(), SendError> {
+        let (bytes, share) = with_newline(line.into())?;
+        let room = self.gate.room.clone().try_acquire_many_owned(share).map_err(|error| match error {
+            TryAcquireError::Closed => SendError::Closed,
+            TryAcquireError::NoPermits => SendError::Full,
+        })?;
+        self.enqueue(Queued { bytes, _room: room })
     }
 
     /// Closes stdin, whoever else holds a clone: lines accepted before are still written, no more are accepted.
@@ -60,6 +63,21 @@ impl LineWriter {
     pub fn is_closed(&self) -> bool {
         self.gate.room.is_closed()
     }
+
+    fn enqueue(&self, line: Queued) -> Result<(), SendError> {
+        // Room among the bytes is room among the lines, so it can only be closed.
+        self.queue.try_send(line).map_err(|_| SendError::Closed)
+    }
+}
+
+/// A line as it goes into the pipe, and its share of the room.
+fn with_newline(mut bytes: Vec<u8>) -> Result<(Vec<u8>, u32), SendError> {
+    if memchr::memchr(b'\n', &bytes).is_some() {
+        return Err(SendError::Newline);
+    }
+    bytes.push(b'\n');
+    let share = bytes.len().clamp(QUEUE_BYTES_MAX / QUEUE_LINES_MAX, QUEUE_BYTES_MAX);
+    Ok((bytes, u32::try_from(share).unwrap_or(u32::MAX)))
 }
 
 /// The way to close stdin without keeping it open.
@@ -144,10 +162,11 @@ mod tests {
     async fn lines_accepted_before_the_close_are_written_and_later_ones_refused() {
         let (writer, task, agent) = stdin(Duration::from_secs(60));
         writer.send("one").await.unwrap();
-        writer.send("two").await.unwrap();
+        writer.try_send("two").unwrap();
         let other = writer.clone();
         other.close();
         assert_eq!(writer.send("three").await, Err(SendError::Closed));
+        assert_eq!(writer.try_send("three"), Err(SendError::Closed));
         task.run().await;
         assert_eq!(BufReader::new(agent).lines().collect::<Result<Vec<_>, _>>().unwrap(), ["one", "two"]);
     }
@@ -179,6 +198,7 @@ mod tests {
             writer.send("x").await.unwrap();
         }
         assert!(matches!(writer.send("x").await, Err(SendError::Stalled { .. })));
+        assert_eq!(writer.try_send("x"), Err(SendError::Full));
     }
 
     #[tokio::test]

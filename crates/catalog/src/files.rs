@@ -141,3 +141,7 @@ pub(crate) fn render(kind: FileKind, books: &Books) -> io::Result<Vec<u8>> {
     bytes.push(b'\n');
     Ok(bytes)
 }
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

@@ -25,6 +25,10 @@ pub fn title_from(text: &str) -> String {
     else {
         return folded;
     };
+    if end == 0 {
+        // One character of more than a thousand bytes is not one that a person typed.
+        return folded.chars().take(TITLE_CHARACTERS_MAX).collect();
+    }
     let kept = folded.get(..end).unwrap_or_default();
     let at_word = if folded.get(end..).is_some_and(|rest| rest.starts_with(' ')) {
         kept
@@ -38,20 +42,26 @@ pub fn title_from(text: &str) -> String {
     format!("{words}…")
 }
 
-/// Words with one space between, without control characters, and no more of them than a title can need.
+/// Words with one space between, of visible characters, and no more of them than a title can need.
 fn fold(text: &str) -> String {
     let mut folded = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
-        if !folded.is_empty() {
-            folded.push(' ');
-        }
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        let start = folded.len();
         // A megabyte without a space is one word too.
-        folded.extend(word.chars().take(TITLE_BYTES_MAX + 1));
+        folded.extend(word.chars().filter(|c| !is_invisible(*c)).take(TITLE_BYTES_MAX + 1));
+        if start > 0 && folded.len() > start {
+            folded.insert(start, ' ');
+        }
         if folded.len() > TITLE_BYTES_MAX {
             break;
         }
     }
     folded
+}
+
+/// Marks that show nothing, or turn the direction of what follows them in the list. Joiners stay: emoji need them.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -69,6 +79,12 @@ mod tests {
     #[test]
     fn a_blank_message_leaves_the_default_title() {
         assert_eq!(title_from(" \n\t\u{3000}"), "New Session");
+        assert_eq!(title_from("\u{200b} \u{feff}"), "New Session");
+    }
+
+    #[test]
+    fn a_title_cannot_turn_the_rest_of_the_list_around() {
+        assert_eq!(title_from("see \u{202e}gnp.exe"), "see gnp.exe");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use protocol::{SessionId, Timestamp};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::books::{Books, Change};
 use crate::directory::DataDirectory;
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) lock: DirectoryLock,
     desk: Mutex<Desk>,
     bell: Condvar,
-    room: Semaphore,
+    room: Arc<Semaphore>,
 }
 
 /// Held for moments only, and never during a write.
@@ -53,6 +53,8 @@ pub(crate) struct Desk {
 #[derive(Debug)]
 struct Waiting {
     request: Request,
+    /// Given back when the writer takes the request up, not when its caller loses patience.
+    _place: OwnedSemaphorePermit,
     answer: oneshot::Sender<Result<(), CatalogError>>,
 }
 
@@ -72,7 +74,13 @@ impl Shared {
             stopping: false,
             stopped: false,
         };
-        Self { directory, lock, desk: Mutex::new(desk), bell: Condvar::new(), room: Semaphore::new(WAITING_MAX) }
+        Self {
+            directory,
+            lock,
+            desk: Mutex::new(desk),
+            bell: Condvar::new(),
+            room: Arc::new(Semaphore::new(WAITING_MAX)),
+        }
     }
 
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
@@ -106,14 +114,14 @@ impl Shared {
 
     /// Once asked, a change happens even if the one who asked does not wait for the answer.
     async fn request(&self, request: Request) -> Result<(), CatalogError> {
-        let _place = self.room.acquire().await.map_err(|_| CatalogError::Stopped)?;
+        let place = Arc::clone(&self.room).acquire_owned().await.map_err(|_| CatalogError::Stopped)?;
         let (answer, answered) = oneshot::channel();
         {
             let mut desk = self.desk();
             if desk.stopped {
                 return Err(CatalogError::Stopped);
             }
-            desk.waiting.push(Waiting { request, answer });
+            desk.waiting.push(Waiting { request, _place: place, answer });
         }
         self.bell.notify_one();
         answered.await.unwrap_or(Err(CatalogError::Stopped))
@@ -197,7 +205,7 @@ impl Writer {
 
     fn commit(&mut self, batch: Batch) {
         let (mut projects, mut sessions, mut flushes) = (Vec::new(), Vec::new(), Vec::new());
-        for Waiting { request, answer } in batch.waiting {
+        for Waiting { request, answer, .. } in batch.waiting {
             match request {
                 Request::Flush => flushes.push(answer),
                 Request::Change(change) => match change.file() {
@@ -221,9 +229,10 @@ impl Writer {
         asked: Vec<(Change, oneshot::Sender<Result<(), CatalogError>>)>,
         touched: Vec<(SessionId, Timestamp)>,
     ) -> Result<(), CatalogError> {
-        let mut differs = false;
+        // After a failed write the draft knows the touch already; the file still does not.
+        let mut differs = !touched.is_empty();
         for (id, at) in &touched {
-            differs |= self.draft.touch(id, *at);
+            self.draft.touch(id, *at);
         }
         let (mut changes, mut answers) = (Vec::new(), Vec::new());
         for (change, answer) in asked {

@@ -48,7 +48,7 @@ pub enum UpsertStatus {
 }
 
 impl UpsertStatus {
-    /// Nothing more follows for this item.
+    /// The item is settled: it is not running. What its source says of it later comes under a final status too.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Complete | Self::Error)
     }

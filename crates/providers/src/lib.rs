@@ -4,6 +4,9 @@
 //! of upserts, turns, facts and states. Kept out: HTTP, WebSockets, windows, files of ours. Nothing above this crate
 //! asks which agent it has.
 
+pub mod acp;
+pub mod claude;
+pub mod lifecycle;
 pub mod outlet;
 pub mod permission;
 mod provider;

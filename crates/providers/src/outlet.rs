@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use protocol::{ErrorDetail, SessionId, StreamEvent, TurnId};
+use protocol::stream::ResponseDone;
+use protocol::{ErrorDetail, EventId, ResponseStatus, SessionId, StreamEvent, StreamPayload, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use upserts::{Moment, UpsertConfig, UpsertProcessor};
@@ -46,9 +47,28 @@ impl Outlet {
     pub fn begin(&mut self, turn: TurnId) {
         let processor = UpsertProcessor::new(UpsertConfig::live(), self.session.clone(), turn.clone());
         self.turns.push((turn, processor));
-        while self.turns.len() > ENDED_TURNS_KEPT && self.turns[0].1.is_finished() {
+        while self.turns.len() > ENDED_TURNS_KEPT {
+            self.settle_oldest();
             self.collect();
             self.turns.remove(0);
+        }
+    }
+
+    /// Something of the oldest turn may still be open, because it was begun late and never ended.
+    fn settle_oldest(&mut self) {
+        let now = self.now();
+        let Some((turn, processor)) = self.turns.first_mut() else { return };
+        if !processor.is_finished() {
+            let done =
+                ResponseDone { status: ResponseStatus::Completed, finish_reason: None, error: None, usage: None };
+            let event = StreamEvent {
+                event_id: EventId::generate(),
+                timestamp: now.wall,
+                turn_id: turn.clone(),
+                session_id: self.session.clone(),
+                payload: StreamPayload::ResponseDone(done),
+            };
+            processor.push(event, now);
         }
     }
 

@@ -11,13 +11,12 @@ pub(crate) const CLOSE: &str = "</code></pre></figure>";
 
 /// One code block as HTML. `language` is what stands behind the fence, or empty.
 pub fn code(text: &str, language: &str) -> String {
-    let mut block = CodeLines::new(language);
-    block.grow(text);
+    // Nothing will be added to this text, so its last line needs no newline to be a line.
+    let mut lines = CodeLines::new(language);
+    lines.grow(text);
     let mut html = String::new();
     open_into(&mut html, language);
-    html.push_str(block.html());
-    // Nothing will be added to this text, so its last line needs no newline to be a line.
-    block.highlighter.line_into(&mut html, &text[block.bytes..]);
+    html.push_str(&lines.html);
     html.push_str(CLOSE);
     sanitize(html)
 }
@@ -30,38 +29,37 @@ pub(crate) fn open_into(html: &mut String, info: &str) {
 }
 
 /// The complete lines of one block, highlighted as they come.
-#[derive(Clone, Debug)]
-pub(crate) struct CodeLines {
-    info: String,
+#[derive(Debug)]
+struct CodeLines {
     highlighter: Highlighter,
     html: String,
-    /// How much of the code is in `html`; always the end of a line.
-    bytes: usize,
 }
 
 impl CodeLines {
-    pub(crate) fn new(info: &str) -> Self {
-        Self { info: info.to_owned(), highlighter: Highlighter::new(info), html: String::new(), bytes: 0 }
+    fn new(info: &str) -> Self {
+        Self { highlighter: Highlighter::new(info), html: String::new() }
     }
 
-    /// Highlights the lines of `code` that are complete and were not there before. What was there must still be.
-    pub(crate) fn grow(&mut self, code: &str) {
-        for line in code[self.bytes..].split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+    fn grow(&mut self, lines: &str) {
+        for line in lines.split_inclusive('\n') {
             self.highlighter.line_into(&mut self.html, line);
-            self.bytes += line.len();
         }
-    }
-
-    pub(crate) fn html(&self) -> &str {
-        &self.html
     }
 }
 
 /// The code blocks of the last render, in order, so that the next render of the same, longer text only reads new lines.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct CodeCache {
-    blocks: Vec<(CodeLines, String)>,
+    blocks: Vec<CachedCode>,
     next: usize,
+}
+
+/// The complete lines of one block, and what they look like.
+#[derive(Debug)]
+pub(crate) struct CachedCode {
+    info: String,
+    code: String,
+    lines: CodeLines,
 }
 
 impl CodeCache {
@@ -71,19 +69,44 @@ impl CodeCache {
 
     /// Appends the lines of the next block of this render; the last line is plain while it has no newline.
     pub(crate) fn lines_into(&mut self, html: &mut String, info: &str, code: &str) {
-        let known = self
-            .blocks
-            .get(self.next)
-            .is_some_and(|(lines, text)| lines.info == info && code.starts_with(text.as_str()));
+        let known = self.blocks.get(self.next).is_some_and(|block| block.info == info && code.starts_with(&block.code));
         if !known {
             self.blocks.truncate(self.next);
-            self.blocks.push((CodeLines::new(info), String::new()));
+            let lines = CodeLines::new(info);
+            self.blocks.push(CachedCode { info: info.to_owned(), code: String::new(), lines });
         }
-        let (lines, text) = &mut self.blocks[self.next];
-        lines.grow(code);
-        text.push_str(&code[text.len()..lines.bytes]);
-        html.push_str(&lines.html);
-        escape::text_into(html, &code[lines.bytes..]);
+        let Some(block) = self.blocks.get_mut(self.next) else { return };
+        let complete = code.rfind('\n').map_or(0, |at| at + 1);
+        block.grow(&code[block.code.len()..complete]);
+        html.push_str(&block.lines.html);
+        escape::text_into(html, &code[complete..]);
         self.next += 1;
+    }
+
+    /// The first block of the last render.
+    pub(crate) fn first(&self) -> Option<&CachedCode> {
+        self.blocks.first()
+    }
+
+    pub(crate) fn first_mut(&mut self) -> Option<&mut CachedCode> {
+        self.blocks.first_mut()
+    }
+}
+
+impl CachedCode {
+    pub(crate) fn code(&self) -> &str {
+        &self.code
+    }
+
+    pub(crate) fn html(&self) -> &str {
+        &self.lines.html
+    }
+
+    /// Adds complete lines and returns what was added to the HTML.
+    pub(crate) fn grow(&mut self, lines: &str) -> &str {
+        let before = self.lines.html.len();
+        self.code.push_str(lines);
+        self.lines.grow(lines);
+        &self.lines.html[before..]
     }
 }

@@ -1,4 +1,46 @@
 //! What agents say and do, as safe HTML.
+//!
+//! Comes in: text, edits, output, values. Goes out: HTML made of an allow-list, in blocks or lines that can be sent one by
+//! one. Kept out: tokio, files, clocks, sessions. Everything is a plain function of its arguments, or grows by `push`.
+//!
+//! # Text
+//!
+//! [`markdown`] renders a whole text; [`LiveMarkdown`] one that grows, with the same result at every moment, to the byte.
+//! Half-written constructs are shown as what they are so far (`**bol` is text until it is closed), in both. One exception:
+//! a closing code fence of which some marks are missing is not shown. The last line of an open code block is plain until it
+//! is complete. A link label or a footnote may be defined later in the text: what mentions it is then rendered again.
+//!
+//! A reader of a live text keeps a [`Mark`]. [`LiveMarkdown::patch_since`] gives what it lacks as a [`BlockPatch`]; what it
+//! has in common with now is counted in UTF-16 units, as scripts count. A patch costs what changed and the closing tags.
+//!
+//! One difference is known and accepted: if reference links expand to more than 100 KB of addresses, the parser's limit
+//! against that attack counts per text in a full render and per part in a live one.
+//!
+//! ## What a block looks like
+//!
+//! | markdown | HTML |
+//! |---|---|
+//! | paragraph, heading, list, quote, rule | `p` `h1`–`h6` `ul` `ol` `blockquote` `hr`; single newlines are `<br>` |
+//! | code | `<figure class="code"><figcaption>rust</figcaption><pre><code>…</code></pre></figure>`; the caption is there without a language too, as the place for a Copy button; colours are `<i class="k">` and the letters of `highlight::classes` |
+//! | table | `<div class="table"><table>…`, alignment as class `left`, `center`, `right` |
+//! | task | `<li class="task done"><i class="box" role="img" aria-label="done"></i>…`, or `task` and `to do` |
+//! | alert | `<blockquote class="alert note"><p class="alert-title">Note</p>…`, also `tip` `important` `warning` `caution` |
+//! | footnote | `<sup class="note" data-note="a">a</sup>` and, where it is defined, `<div class="footnote" data-note="a"><sup>a</sup>…</div>` |
+//! | link, bare address | `<a href="…" target="_blank" rel="noopener noreferrer nofollow">`; http, https and mailto only |
+//! | picture | a link, `<a class="image" href="…" …>alt</a>`: nothing is fetched |
+//! | `file:line`, link to a path | `<a class="ref" data-path="src/a.rs" data-line="12" role="link" tabindex="0" rel="…">` |
+//! | raw HTML | text; a block of it is `<p class="html">`; `<br>` alone is a line break |
+//!
+//! # Tool calls
+//!
+//! [`diff`] and [`patch`] (`div.diff`), [`terminal`] and [`LiveTerminal`] (`div.terminal`), [`file_read`] (`div.file`),
+//! [`json`] (`div.json`), [`image`], [`code`]. Each says what it looks like. Long content is cut by a [`Cut`]; asking again
+//! with [`Cut::WHOLE`] gives all of it.
+//!
+//! # Safety
+//!
+//! Writers escape everything that is not their own markup, and a sanitizer with one allow-list is the last step of every
+//! function here. `web/shared/content.css` styles what is let through.
 
 mod code;
 mod cut;
@@ -18,4 +60,5 @@ pub use file::{IMAGE_CHARACTERS_MAX, ImageError, file_read, image, json, json_su
 pub use highlight::warm_up;
 pub use live::{BlockPatch, LiveMarkdown, Mark};
 pub use markdown::markdown;
+pub use sanitize::sanitized;
 pub use terminal::{LiveTerminal, terminal};

@@ -14,9 +14,9 @@ pub(crate) enum Change {
     Text,
     /// Name or arguments of a call were filled in.
     Arguments,
-    /// A call was first seen, or its source reported progress.
+    /// A call was first seen, its source reported progress, or a settled item was corrected.
     Progress,
-    /// The item was settled, or something was learned of it afterwards.
+    /// The item was settled.
     Settled,
 }
 
@@ -45,8 +45,8 @@ impl Batch {
     pub(crate) fn note(&mut self, pacing: &Pacing, change: Change, text_bytes: usize, now: Duration) {
         let waiting_since = *self.waiting_since.get_or_insert(now);
         let due_at = match (change, pacing) {
+            (_, Pacing::WholeTurn) => NEVER,
             (Change::Settled, _) => Duration::ZERO,
-            (_, Pacing::Settled) => NEVER,
             (_, Pacing::Live { interval_min }) => {
                 self.sent_at.map_or(Duration::ZERO, |sent_at| sent_at.saturating_add(*interval_min))
             }

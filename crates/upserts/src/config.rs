@@ -31,8 +31,9 @@ pub enum Pacing {
     Gradient { thresholds_tokens: Vec<usize>, timeout: Duration },
     /// At once, but not sooner than `interval_min` after the item's last emission. The end of an item does not wait.
     Live { interval_min: Duration },
-    /// When the item is settled: one emission per item.
-    Settled,
+    /// When the turn has ended, so that each item goes out once, as what it became. Whoever replays a turn whose end is
+    /// not on record says so with an event or with `abort`.
+    WholeTurn,
 }
 
 impl UpsertConfig {
@@ -41,7 +42,7 @@ impl UpsertConfig {
     }
 
     pub fn history() -> Self {
-        Self { pacing: Pacing::Settled, ..Self::default() }
+        Self { pacing: Pacing::WholeTurn, ..Self::default() }
     }
 }
 

@@ -1,23 +1,24 @@
 //! What each stream event means for the items of a turn.
 
+use std::sync::Arc;
+
 use protocol::stream::{ItemDelta, ItemDone, ItemStart, ResponseDone};
 use protocol::{
-    CallId, ErrorCode, ErrorDetail, FinalItem, ItemId, ItemType, Origin, ResponseStatus, SessionId, StreamEvent,
-    StreamPayload, Timestamp, TurnEvent, TurnId, TurnStatus,
+    ErrorCode, ErrorDetail, FinalItem, ItemId, ItemType, Origin, ResponseStatus, SessionId, StreamEvent, StreamPayload,
+    Timestamp, ToolDetail, TurnEvent, TurnId, TurnStatus,
 };
 
-use crate::batch::{Batch, Change};
-use crate::item::{Content, Item, State, conclude};
+use crate::batch::Change;
+use crate::item::{Content, State, conclude};
 use crate::processor::{Phase, Role, UpsertProcessor};
 use crate::text::Text;
-use crate::tool::ToolCall;
 use crate::update::Moment;
 
 /// Where an event comes from: what an item inherits from the event that begins it.
-struct Source {
-    turn_id: TurnId,
-    session_id: SessionId,
-    timestamp: Timestamp,
+pub(crate) struct Source {
+    pub(crate) turn_id: TurnId,
+    pub(crate) session_id: SessionId,
+    pub(crate) timestamp: Timestamp,
 }
 
 impl UpsertProcessor {
@@ -79,7 +80,6 @@ impl UpsertProcessor {
             }
             ItemType::FunctionCallOutput => {
                 let slot = self.result_owner(&item_id, call_id, parent_item_id, source, now);
-                self.roles.insert(item_id, Role::OutputOf(slot));
                 self.add_output(slot, &initial_content, tool, source, now);
             }
         }
@@ -87,13 +87,10 @@ impl UpsertProcessor {
 
     fn item_delta(&mut self, delta: ItemDelta, source: &Source, now: Moment) {
         let ItemDelta { item_id, delta_content, tool } = delta;
-        match self.roles.get(&item_id) {
-            Some(Role::OutputOf(slot)) => {
-                let slot = *slot;
-                self.add_output(slot, &delta_content, tool, source, now);
-            }
+        match self.roles.get(&item_id).copied() {
+            Some(Role::OutputOf(slot)) => self.add_output(slot, &delta_content, tool, source, now),
+            Some(Role::Item(slot)) if self.items[slot].state == State::Cancelled => {}
             Some(Role::Item(slot)) => {
-                let slot = *slot;
                 let item = &mut self.items[slot];
                 if let Some(call) = item.tool_mut() {
                     call.add_arguments(&delta_content);
@@ -101,7 +98,7 @@ impl UpsertProcessor {
                     self.call_changed(slot, false, progress, source, now);
                 } else if item.is_open() {
                     self.add_text(slot, &delta_content, source, now);
-                } else if item.state != State::Dropped && !delta_content.is_empty() {
+                } else if !delta_content.is_empty() {
                     let slot = self.continuation(&item_id, slot, source, now);
                     self.add_text(slot, &delta_content, source, now);
                 }
@@ -124,7 +121,7 @@ impl UpsertProcessor {
 
     fn item_done(&mut self, done: ItemDone, source: &Source, now: Moment) {
         let ItemDone { item_id, final_item } = done;
-        if self.is_dropped(&item_id) {
+        if self.is_cancelled(&item_id) {
             return;
         }
         match final_item {
@@ -166,11 +163,14 @@ impl UpsertProcessor {
             FinalItem::FunctionCallOutput { call_id, output, is_error, tool } => {
                 let slot = self.result_owner(&item_id, Some(call_id), None, source, now);
                 let item = &mut self.items[slot];
+                if item.state == State::Cancelled {
+                    return;
+                }
                 let settled = item.state == State::Complete;
                 let Some(call) = item.tool_mut() else { return };
                 let mut changed = call.set_result(&output, is_error, source.timestamp);
                 changed |= tool.is_some_and(|detail| call.set_detail(detail));
-                call.finish(false, source.timestamp);
+                changed |= call.finish(false, source.timestamp);
                 if changed || !settled {
                     item.source_timestamp = source.timestamp;
                     self.settle(slot, State::Complete, now);
@@ -180,7 +180,7 @@ impl UpsertProcessor {
     }
 
     fn item_error(&mut self, item_id: &ItemId, error: ErrorDetail, source: &Source, now: Moment) {
-        if self.is_dropped(item_id) {
+        if self.is_cancelled(item_id) {
             return;
         }
         let slot = match self.roles.get(item_id) {
@@ -206,16 +206,13 @@ impl UpsertProcessor {
         if !item.is_open() {
             return;
         }
-        if !item.batch.shown {
-            return self.settle(slot, State::Dropped, now);
-        }
         let shown_bytes = item.batch.sent_bytes;
         if let Some(text) = item.text_mut() {
             text.cut(shown_bytes);
         } else if let Some(call) = item.tool_mut() {
             call.finish(true, timestamp);
         }
-        self.settle(slot, State::Complete, now);
+        self.settle(slot, State::Cancelled, now);
     }
 
     fn response_done(&mut self, done: ResponseDone, timestamp: Timestamp, now: Moment) {
@@ -233,10 +230,10 @@ impl UpsertProcessor {
                 return self.fail_turn(error, timestamp, now);
             }
         };
+        self.settle_all(&State::Complete, timestamp, now);
         if self.phase == Phase::Ended {
             return;
         }
-        self.settle_all(&State::Complete, timestamp, now);
         self.phase = Phase::Ended;
         self.say(TurnEvent::TurnComplete {
             turn_id: self.turn_id.clone(),
@@ -266,147 +263,20 @@ impl UpsertProcessor {
         for slot in 0..self.items.len() {
             let item = &mut self.items[slot];
             let open = item.is_open();
-            if let Some(call) = item.tool_mut()
-                && open
-            {
-                call.finish(true, timestamp);
+            let mut late_arguments = false;
+            if let Some(call) = item.tool_mut() {
+                if open {
+                    call.finish(true, timestamp);
+                } else {
+                    late_arguments = call.read_arguments();
+                }
             }
             if open {
                 self.settle(slot, state.clone(), now);
+            } else if late_arguments {
+                self.changed(slot, Change::Arguments, now);
             }
         }
-    }
-
-    /// Begins an item under the source's id, or under one derived from it if that is taken, and closes the text before it.
-    fn begin(
-        &mut self,
-        item_id: &ItemId,
-        content: Content,
-        parent: Option<ItemId>,
-        source: &Source,
-        now: Moment,
-    ) -> usize {
-        if let Some(open) = self.open_texts.remove(&parent) {
-            self.settle(open, State::Complete, now);
-        }
-        let own_id = self.unused_id(item_id);
-        let is_text = !matches!(content, Content::Tool(_));
-        let slot = self.add(Item {
-            item_id: own_id.clone(),
-            turn_id: source.turn_id.clone(),
-            session_id: source.session_id.clone(),
-            parent: parent.clone(),
-            continues: None,
-            source_timestamp: source.timestamp,
-            content,
-            state: State::Open,
-            batch: Batch::new(),
-        });
-        if is_text {
-            self.open_texts.insert(parent, slot);
-        }
-        self.roles.insert(own_id, Role::Item(slot));
-        self.roles.insert(item_id.clone(), Role::Item(slot));
-        slot
-    }
-
-    /// Text for an item that was closed is a new item, in its place.
-    fn continuation(&mut self, item_id: &ItemId, closed: usize, source: &Source, now: Moment) -> usize {
-        let earlier = &self.items[closed];
-        let content = match &earlier.content {
-            Content::Thinking { provider_id, .. } => {
-                Content::Thinking { text: Text::default(), provider_id: provider_id.clone() }
-            }
-            Content::Message { origin, .. } => Content::Message { text: Text::default(), origin: *origin },
-            Content::Tool(_) => Content::Message { text: Text::default(), origin: Origin::Agent },
-        };
-        let parent = earlier.parent.clone();
-        let slot = self.begin(item_id, content, parent, source, now);
-        self.items[slot].continues = Some(closed);
-        slot
-    }
-
-    fn unused_id(&self, item_id: &ItemId) -> ItemId {
-        let mut candidate = item_id.clone();
-        let mut part = 2;
-        while self.roles.contains_key(&candidate) {
-            candidate = ItemId::from_foreign(&format!("{item_id}~{part}"));
-            part += 1;
-        }
-        candidate
-    }
-
-    fn open_text(&self, item_id: &ItemId) -> Option<usize> {
-        self.known_text(item_id).filter(|slot| self.items[*slot].is_open())
-    }
-
-    fn known_text(&self, item_id: &ItemId) -> Option<usize> {
-        match self.roles.get(item_id) {
-            Some(Role::Item(slot)) if !self.items[*slot].is_tool() => Some(*slot),
-            _ => None,
-        }
-    }
-
-    fn is_dropped(&self, item_id: &ItemId) -> bool {
-        matches!(self.roles.get(item_id), Some(Role::Item(slot)) if self.items[*slot].state == State::Dropped)
-    }
-
-    /// The call an invocation speaks of; begins it if it is new.
-    fn invocation(
-        &mut self,
-        item_id: &ItemId,
-        call_id: Option<&CallId>,
-        parent: Option<ItemId>,
-        source: &Source,
-        now: Moment,
-    ) -> usize {
-        let same_item = match self.roles.get(item_id) {
-            Some(Role::Item(slot)) => Some(*slot),
-            _ => None,
-        };
-        let known = same_item.filter(|slot| match &self.items[*slot].content {
-            Content::Tool(call) => call_id.is_none_or(|id| *id == call.call_id),
-            _ => false,
-        });
-        // A result may have come before its invocation.
-        let orphan = call_id
-            .and_then(|id| self.calls.get(id))
-            .copied()
-            .filter(|slot| matches!(&self.items[*slot].content, Content::Tool(call) if call.is_nameless()));
-        if let Some(slot) = known.or(orphan) {
-            self.roles.insert(item_id.clone(), Role::Item(slot));
-            return slot;
-        }
-        let call_id = call_id.cloned().unwrap_or_else(|| CallId::from_foreign(item_id.as_str()));
-        let call = ToolCall::new(call_id.clone(), source.timestamp);
-        let slot = self.begin(item_id, Content::Tool(call), parent, source, now);
-        self.calls.insert(call_id, slot);
-        self.changed(slot, Change::Progress, now);
-        slot
-    }
-
-    /// The call a result belongs to; one that was never announced gets an item of its own.
-    fn result_owner(
-        &mut self,
-        item_id: &ItemId,
-        call_id: Option<CallId>,
-        parent: Option<ItemId>,
-        source: &Source,
-        now: Moment,
-    ) -> usize {
-        let by_call = call_id.as_ref().and_then(|id| self.calls.get(id)).copied();
-        let by_item = || match self.roles.get(item_id) {
-            Some(Role::Item(slot) | Role::OutputOf(slot)) if self.items[*slot].is_tool() => Some(*slot),
-            _ => None,
-        };
-        if let Some(slot) = by_call.or_else(by_item) {
-            return slot;
-        }
-        let call_id = call_id.unwrap_or_else(|| CallId::from_foreign(item_id.as_str()));
-        let call = ToolCall::new(call_id.clone(), source.timestamp);
-        let slot = self.begin(item_id, Content::Tool(call), parent, source, now);
-        self.calls.insert(call_id, slot);
-        slot
     }
 
     fn add_text(&mut self, slot: usize, piece: &str, source: &Source, now: Moment) {
@@ -420,15 +290,11 @@ impl UpsertProcessor {
         self.changed(slot, Change::Text, now);
     }
 
-    fn add_output(
-        &mut self,
-        slot: usize,
-        piece: &str,
-        detail: Option<std::sync::Arc<protocol::ToolDetail>>,
-        source: &Source,
-        now: Moment,
-    ) {
+    fn add_output(&mut self, slot: usize, piece: &str, detail: Option<Arc<ToolDetail>>, source: &Source, now: Moment) {
         let item = &mut self.items[slot];
+        if item.state == State::Cancelled {
+            return;
+        }
         let Some(call) = item.tool_mut() else { return };
         if !piece.is_empty() {
             call.add_output(piece);
@@ -450,8 +316,7 @@ impl UpsertProcessor {
 
     /// The source's own final wording of a text, which may have been closed before.
     fn conclude_text(&mut self, slot: usize, wording: &str, corrected: bool, source: &Source, now: Moment) {
-        let before = self.text_before(slot);
-        let wording = wording.strip_prefix(before.as_str()).unwrap_or(wording);
+        let wording = self.without_earlier_parts(slot, wording);
         let item = &mut self.items[slot];
         let open = item.is_open();
         let Some(text) = item.text_mut() else { return };
@@ -461,16 +326,5 @@ impl UpsertProcessor {
             let state = if open { State::Complete } else { item.state.clone() };
             self.settle(slot, state, now);
         }
-    }
-
-    /// What the same source item said in the parts that were closed before this one.
-    fn text_before(&self, slot: usize) -> String {
-        let mut parts = Vec::new();
-        let mut part = self.items[slot].continues;
-        while let Some(slot) = part {
-            parts.extend(self.items[slot].growing());
-            part = self.items[slot].continues;
-        }
-        parts.iter().rev().map(|text| text.to_string()).collect()
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Item {
     pub(crate) parent: Option<ItemId>,
     /// Where the same source item was continued from, after something closed that part of it.
     pub(crate) continues: Option<usize>,
+    /// Length of all those parts together.
+    pub(crate) bytes_before: usize,
     pub(crate) source_timestamp: Timestamp,
     pub(crate) content: Content,
     pub(crate) state: State,
@@ -35,8 +37,8 @@ pub(crate) enum State {
     Open,
     Complete,
     Error(ErrorDetail),
-    /// Cancelled by its source before anyone saw it.
-    Dropped,
+    /// Taken back by its source: never shown if it was not, and closed if it was. Nothing more is heard of it.
+    Cancelled,
 }
 
 impl Item {
@@ -79,7 +81,7 @@ impl Item {
         let (status, error) = match &self.state {
             State::Open if self.batch.shown => (UpsertStatus::Update, None),
             State::Open => (UpsertStatus::Create, None),
-            State::Complete | State::Dropped => (UpsertStatus::Complete, None),
+            State::Complete | State::Cancelled => (UpsertStatus::Complete, None),
             State::Error(error) => (UpsertStatus::Error, Some(error.clone())),
         };
         let body = match &self.content {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use protocol::{CallId, ErrorCode, ErrorDetail, ItemId, SessionId, StreamEvent, StreamPayload, TurnEvent, TurnId};
 
 use crate::batch::{Change, NEVER};
-use crate::config::UpsertConfig;
+use crate::config::{Pacing, UpsertConfig};
 use crate::item::{Item, State};
 use crate::update::{Emission, Moment};
 
@@ -27,6 +27,8 @@ pub struct UpsertProcessor {
     /// What the source's item ids stand for now.
     pub(crate) roles: HashMap<ItemId, Role>,
     pub(crate) calls: HashMap<CallId, usize>,
+    /// How many items one source id was split into, where it was.
+    pub(crate) parts: HashMap<ItemId, usize>,
     /// The one message or thought that may be open under each parent.
     pub(crate) open_texts: HashMap<Option<ItemId>, usize>,
     /// Unsent changes, in the order in which each item first had one.
@@ -73,6 +75,7 @@ impl UpsertProcessor {
             items: Vec::new(),
             roles: HashMap::new(),
             calls: HashMap::new(),
+            parts: HashMap::new(),
             open_texts: HashMap::new(),
             waiting: Vec::new(),
             next_due: NEVER,
@@ -104,14 +107,16 @@ impl UpsertProcessor {
             return Vec::new();
         }
         let Self { items, waiting, next_due, .. } = self;
-        let is_due = |item: &Item| item.batch.due_at <= now.elapsed && item.state != State::Dropped;
+        let is_forgotten = |item: &Item| item.state == State::Cancelled && !item.batch.shown;
+        let is_due = |item: &Item| item.batch.due_at <= now.elapsed && !is_forgotten(item);
         // An item takes its place in the transcript with its first emission, so that of a later item takes the
         // unseen ones before it along.
         let newcomer = waiting.iter().rposition(|waiting| match waiting {
             Waiting::Item(slot) => !items[*slot].batch.shown && is_due(&items[*slot]),
             Waiting::Turn(_) => false,
         });
-        let mut due = Vec::new();
+        // One is the rule; a Vec would start with room for four.
+        let mut due = Vec::with_capacity(1);
         let mut position = 0;
         *next_due = NEVER;
         waiting.retain(|waiting| {
@@ -125,7 +130,7 @@ impl UpsertProcessor {
                 }
             };
             let item = &mut items[slot];
-            if item.state == State::Dropped {
+            if is_forgotten(item) {
                 item.batch.queued = false;
                 return false;
             }
@@ -167,9 +172,11 @@ impl UpsertProcessor {
     /// Notes that an item has something to say.
     pub(crate) fn changed(&mut self, slot: usize, change: Change, now: Moment) {
         let item = &mut self.items[slot];
-        let change = if item.is_open() { change } else { Change::Settled };
         let bytes = item.growing_bytes();
         item.batch.note(&self.config.pacing, change, bytes, now.elapsed);
+        if self.phase == Phase::Ended && self.config.pacing == Pacing::WholeTurn && !item.is_open() {
+            item.batch.due_at = Duration::ZERO;
+        }
         self.next_due = self.next_due.min(item.batch.due_at);
         if !item.batch.queued {
             item.batch.queued = true;
@@ -180,6 +187,7 @@ impl UpsertProcessor {
     /// Ends an open item, or gives an ended one another end.
     pub(crate) fn settle(&mut self, slot: usize, state: State, now: Moment) {
         let item = &mut self.items[slot];
+        let change = if item.is_open() { Change::Settled } else { Change::Progress };
         if item.is_open() {
             self.open_items -= 1;
             if self.open_texts.get(&item.parent) == Some(&slot) {
@@ -190,16 +198,16 @@ impl UpsertProcessor {
         if let Some(text) = item.text_mut() {
             text.release_spare_room();
         }
-        self.changed(slot, Change::Settled, now);
+        self.changed(slot, change, now);
     }
 
-    /// Everything still unsent goes out now, and the turn event after it.
+    /// Queues a turn event. The turn's end waits for nothing, and nothing said before it may come after it.
     pub(crate) fn say(&mut self, event: TurnEvent) {
-        for waiting in &self.waiting {
-            if let Waiting::Item(slot) = waiting
-                && event.is_end()
-            {
-                self.items[*slot].batch.due_at = Duration::ZERO;
+        if event.is_end() {
+            for waiting in &self.waiting {
+                if let Waiting::Item(slot) = waiting {
+                    self.items[*slot].batch.due_at = Duration::ZERO;
+                }
             }
         }
         self.waiting.push(Waiting::Turn(event));

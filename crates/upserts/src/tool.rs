@@ -20,8 +20,10 @@ pub(crate) struct ToolCall {
     name: Option<Arc<str>>,
     pub(crate) call_id: CallId,
     arguments: Arc<Map<String, Value>>,
-    /// Streamed JSON of the arguments, until it is read as a whole.
+    /// Streamed JSON of the arguments, until it has been read as a whole.
     arguments_text: String,
+    /// How much of it was there when it last failed to be whole.
+    arguments_tried_bytes: usize,
     pub(crate) output: Option<Text>,
     is_error: Option<bool>,
     detail: Arc<ToolDetail>,
@@ -38,6 +40,7 @@ impl ToolCall {
             call_id,
             arguments: Arc::default(),
             arguments_text: String::new(),
+            arguments_tried_bytes: 0,
             output: None,
             is_error: None,
             detail: Arc::new(detail),
@@ -66,6 +69,7 @@ impl ToolCall {
             return self.read_arguments();
         }
         self.arguments_text = String::new();
+        self.arguments_tried_bytes = 0;
         let changed = *self.arguments != arguments;
         if changed {
             self.arguments = Arc::new(arguments);
@@ -90,29 +94,28 @@ impl ToolCall {
 
     /// Reads the arguments that came in pieces, all at once. Whether anything changed.
     pub(crate) fn read_arguments(&mut self) -> bool {
-        let text = std::mem::take(&mut self.arguments_text);
-        if text.trim().is_empty() {
+        if self.arguments_text.len() == self.arguments_tried_bytes || self.arguments_text.trim().is_empty() {
             return false;
         }
-        let arguments = serde_json::from_str(&text).unwrap_or_else(|_| {
-            let mut arguments = Map::clone(&self.arguments);
-            arguments.insert(PARTIAL_ARGUMENTS.into(), Value::String(text));
-            arguments
-        });
-        let changed = !arguments.is_empty() && *self.arguments != arguments;
-        if changed {
-            self.arguments = Arc::new(arguments);
+        if let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(&self.arguments_text) {
+            self.arguments_text = String::new();
+            self.arguments_tried_bytes = 0;
+            return !arguments.is_empty() && self.set_arguments(arguments);
         }
-        changed
+        self.arguments_tried_bytes = self.arguments_text.len();
+        let partial = Value::String(self.arguments_text.clone());
+        Arc::make_mut(&mut self.arguments).insert(PARTIAL_ARGUMENTS.into(), partial);
+        true
     }
 
     /// Replaces what is known of the call, and keeps our own times where the source gives none. Whether anything changed.
     pub(crate) fn set_detail(&mut self, mut detail: Arc<ToolDetail>) -> bool {
         let ended_at = self.detail.ended_at;
-        if detail.started_at.is_none() || (detail.ended_at.is_none() && ended_at.is_some()) {
+        if detail.started_at.is_none() || (detail.ended_at.is_none() && ended_at.is_some()) || self.cut_off {
             let detail = Arc::make_mut(&mut detail);
             detail.started_at.get_or_insert(self.started_at);
             detail.ended_at = detail.ended_at.or(ended_at);
+            detail.interrupted |= self.cut_off;
         }
         let changed = self.detail != detail;
         if changed {
@@ -138,9 +141,10 @@ impl ToolCall {
         changed
     }
 
-    /// The call is over: it has its result, it failed, or (`cut_off`) it will not come to its end.
-    pub(crate) fn finish(&mut self, cut_off: bool, ended_at: Timestamp) {
-        self.read_arguments();
+    /// The call is over: it has its result, it failed, or (`cut_off`) it will not come to its end. Whether that brought
+    /// more arguments.
+    pub(crate) fn finish(&mut self, cut_off: bool, ended_at: Timestamp) -> bool {
+        let changed = self.read_arguments();
         self.cut_off = cut_off;
         if self.detail.ended_at.is_none() || (cut_off && !self.detail.interrupted) {
             let detail = Arc::make_mut(&mut self.detail);
@@ -150,6 +154,7 @@ impl ToolCall {
         if let Some(output) = &self.output {
             output.release_spare_room();
         }
+        changed
     }
 
     pub(crate) fn to_body(&self) -> ItemBody {

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::command::StopLadder;
 
-/// Between two looks at who is still there to be killed.
-const KILL_AGAIN: Duration = Duration::from_millis(20);
+/// Between two looks at who is still there to be killed: at first, for those who appear while we look; then rarely, for
+/// those who cannot be killed because they have become somebody else's.
+const KILL_AGAIN_FIRST: Duration = Duration::from_millis(20);
+const KILL_AGAIN_LAST: Duration = Duration::from_secs(1);
 
 /// To be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +36,19 @@ pub(super) struct Ladder {
     /// How to stop when nobody says how.
     orphan: StopLadder,
     grace_term: Duration,
+    kill_again: Duration,
     agent_gone: bool,
 }
 
 impl Ladder {
     pub(super) fn new(orphan: StopLadder) -> Self {
-        Self { step: Step::Serving, orphan, grace_term: orphan.grace_term, agent_gone: false }
+        Self {
+            step: Step::Serving,
+            orphan,
+            grace_term: orphan.grace_term,
+            kill_again: KILL_AGAIN_FIRST,
+            agent_gone: false,
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -94,7 +103,8 @@ impl Ladder {
                 Some(Action::Terminate)
             }
             Step::Terminating { sent: true, .. } | Step::Killing(_) => {
-                self.step = Step::Killing(now + KILL_AGAIN);
+                self.step = Step::Killing(now + self.kill_again);
+                self.kill_again = (2 * self.kill_again).min(KILL_AGAIN_LAST);
                 Some(Action::Kill)
             }
         }
@@ -149,6 +159,15 @@ mod tests {
             clock.actions_until(killed + 0.03),
             [(10.0, Action::Terminate), (killed, Action::Kill), (killed + 0.02, Action::Kill)]
         );
+    }
+
+    #[test]
+    fn who_cannot_be_killed_is_looked_for_ever_more_rarely_but_for_ever() {
+        let mut clock = Clock::new();
+        clock.ladder.stop(StopLadder::AT_ONCE, clock.at(0.0));
+        let first_minute = clock.actions_until(60.0).len();
+        assert!((60..80).contains(&first_minute), "{first_minute}");
+        assert_eq!(clock.actions_until(120.0).len(), 60);
     }
 
     #[test]

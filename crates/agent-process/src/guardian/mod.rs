@@ -35,6 +35,10 @@ pub(crate) const ARGUMENT: &str = "__guardian";
 /// Runs the guardian and never returns, if this process was executed as one; otherwise does nothing.
 ///
 /// Has to be the first thing in `main` of every program that starts agents, before any runtime and any thread.
+///
+/// On Linux nothing an agent started survives: what forks away is adopted and found, and the agent dies with a guardian
+/// that is killed. On other systems the agent's process group is ended, also when we are killed; a descendant that has
+/// left the group is not found there.
 pub fn guardian_entry() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
@@ -107,10 +111,7 @@ impl Guardian {
     /// Until somebody speaks or the ladder is due.
     fn wait(&self, any_child: bool) -> (bool, bool) {
         let left = self.ladder.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let timeout = left.map(|left| Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        });
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let reaper = any_child.then_some(&self.reaper);
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2);
         fds.extend(self.lifeline.as_ref().map(|lifeline| PollFd::new(lifeline, PollFlags::IN)));

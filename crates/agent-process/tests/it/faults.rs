@@ -107,6 +107,6 @@ async fn a_flood_on_stderr_holds_up_nobody_and_its_end_is_kept() {
     let report = soon(process.exited()).await;
     assert!(report.is_success());
     assert_eq!(report.stderr_tail.len(), STDERR_TAIL_BYTES);
-    assert_eq!(report.last_words().map(str::len), Some(99));
+    assert_eq!(report.last_words().map(str::len), Some(999));
     assert_eq!(soon(process.stop(QUICK)).await, report);
 }

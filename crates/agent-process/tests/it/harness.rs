@@ -8,7 +8,7 @@ use agent_process::{AgentCommand, AgentProcess, LineReader, StopLadder};
 pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_agent-process-fixture");
 
 /// Generous: it only decides how long a failing test takes.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Short graces, for agents that will use them up.
 pub(crate) const QUICK: StopLadder =

@@ -81,7 +81,7 @@ async fn a_line_never_ended_is_an_error_once_and_the_agent_can_still_be_stopped(
 #[tokio::test]
 async fn a_flood_of_a_gigabyte_arrives_whole_in_little_memory() {
     let [lines, too_long, bytes, peak_kb] = count_lines(&["flood", "1000000000"]).await;
-    assert_eq!([lines, too_long, bytes], [10_000_000, 0, 1_000_000_000]);
+    assert_eq!([lines, too_long, bytes], [1_000_000, 0, 1_000_000_000]);
     assert!(peak_kb < 32 * 1024, "{peak_kb} kB");
 }
 

@@ -81,6 +81,16 @@ async fn a_guardian_stays_at_its_post_when_asked_to_leave() {
 }
 
 #[tokio::test]
+async fn a_frozen_guardian_does_not_keep_its_agent_alive() {
+    let (mut stdout, _stdin, process) = spawn(&["family", "stubborn"]).await.split();
+    let family = pids_until_ready(&mut stdout).await;
+    let guardian = rustix::process::Pid::from_raw(process.guardian_pid().cast_signed()).unwrap();
+    rustix::process::kill_process(guardian, rustix::process::Signal::STOP).unwrap();
+    assert_eq!(soon(process.stop(QUICK)).await.status, ExitStatus::Lost);
+    assert!(!family.into_iter().chain([process.pid()]).any(lives));
+}
+
+#[tokio::test]
 async fn an_agent_hears_the_signals_that_its_guardian_does_not() {
     let process = spawn(&["deaf"]).await.handle;
     let pid = rustix::process::Pid::from_raw(process.pid().cast_signed()).unwrap();

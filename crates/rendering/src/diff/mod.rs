@@ -19,12 +19,14 @@ use rows::Row;
 pub struct DiffView {
     /// Unchanged lines around a change.
     pub context: usize,
+    /// The number of the first line of both texts: an excerpt keeps its place in the file.
+    pub first_line: usize,
     pub cut: Cut,
 }
 
 impl Default for DiffView {
     fn default() -> Self {
-        Self { context: 3, cut: Cut::WHOLE }
+        Self { context: 3, first_line: 1, cut: Cut::WHOLE }
     }
 }
 
@@ -40,7 +42,12 @@ pub struct DiffHtml {
 
 /// The edit from `old` (none for a new file) to `new`.
 pub fn diff(old: Option<&str>, new: &str, path: &str, view: DiffView) -> DiffHtml {
-    let rows = compare::rows(old.unwrap_or_default(), new, view.context);
+    let mut rows = compare::rows(old.unwrap_or_default(), new, view.context);
+    for row in &mut rows {
+        if let Row::Line { number: Some(number), .. } = row {
+            *number += view.first_line.saturating_sub(1);
+        }
+    }
     rows::html(&rows, highlight::of_path(path), view.cut)
 }
 

@@ -7,13 +7,15 @@
 
 mod classes;
 mod languages;
+mod state;
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
+use syntect::parsing::{ScopeStack, SyntaxReference, SyntaxSet};
 
 use crate::escape;
+use state::GrammarState;
 
 pub(crate) use classes::CLASSES;
 pub(crate) use languages::{name, of_path};
@@ -32,16 +34,16 @@ pub fn warm_up() {
 }
 
 /// The state of one code block between two lines.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Highlighter {
     /// `None` for a language nobody has told us about, and after a grammar failed: the rest is plain.
-    state: Option<(ParseState, ScopeStack)>,
+    state: Option<(GrammarState, ScopeStack)>,
 }
 
 impl Highlighter {
     /// For a fence's language or a file's extension; unknown ones are plain.
     pub(crate) fn new(language: &str) -> Self {
-        Self { state: syntax(language).map(|syntax| (ParseState::new(syntax), ScopeStack::new())) }
+        Self { state: syntax(language).map(|syntax| (GrammarState::new(syntax), ScopeStack::new())) }
     }
 
     /// Appends one line. It ends with its newline, except perhaps the last line of a text that is complete.
@@ -67,7 +69,7 @@ impl Highlighter {
         if line.len() > LINE_BYTES_MAX {
             return vec![(None, 0..line.len())];
         }
-        let Ok(operations) = state.parse_line(line, &SYNTAXES) else {
+        let Ok(operations) = state.get_mut().parse_line(line, &SYNTAXES) else {
             self.state = None;
             return vec![(None, 0..line.len())];
         };

@@ -6,20 +6,26 @@
 //! How it stays linear:
 //! - Blocks nothing can change any more are *settled*: never parsed or rendered again (see [`settle`]).
 //! - Of the rest, usually one open block, only the end is parsed again: from the last line of an open code fence
-//!   ([`fence`]), from the last safe word of an open paragraph ([`paragraph`]).
+//!   ([`fence`]), the last safe word of an open paragraph ([`paragraph`]), the last items or rows of a list or table
+//!   ([`rows`]).
 //! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
 //! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
 
 mod changes;
+mod fence;
+mod html;
+mod paragraph;
+mod rows;
 mod settle;
 mod tail;
+mod words;
 
 use std::sync::Arc;
 
 pub use changes::Mark;
 pub(crate) use changes::{Changes, Position};
 use settle::{Absorbed, Settled};
-use tail::Tail;
+use tail::{Grown, Tail};
 
 /// A text that grows, as blocks of safe HTML.
 #[derive(Debug, Default)]
@@ -59,12 +65,13 @@ impl LiveMarkdown {
         let first_tail_block = self.settled.blocks.len();
         let source_start = self.settled.bytes;
         let source = &self.text[source_start..];
-        if let Some(changed) = self.tail.grow_open(source) {
+        if let Some(Grown { changed }) = self.tail.grow(source, &self.settled.definitions) {
             return self.record(first_tail_block, changed);
         }
         let rendered = self.tail.render(source, &self.settled.definitions);
         let Absorbed { rewound, open } = self.settled.absorb(&self.text, rendered);
-        let changed = self.tail.replace(&self.settled.blocks[first_tail_block..], open);
+        let left = &self.settled.blocks[first_tail_block..];
+        let changed = self.tail.replace(left, open, &self.text[self.settled.bytes..], &self.settled.definitions);
         match rewound {
             Some(position) => self.changes.record(position),
             None => self.record(first_tail_block, changed),
@@ -103,7 +110,7 @@ impl LiveMarkdown {
 
     /// All blocks as they are now.
     pub fn blocks(&self) -> Vec<Arc<str>> {
-        let tail = self.tail.blocks().iter().map(|html| html.as_str().into());
+        let tail = self.tail.blocks().map(Arc::from);
         self.settled.blocks.iter().cloned().chain(tail).collect()
     }
 
@@ -120,7 +127,7 @@ impl LiveMarkdown {
             return BlockPatch { from: settled.len() + tail.len(), ..BlockPatch::default() };
         };
         let changed_settled = settled.iter().skip(position.block).map(|html| &**html);
-        let changed_tail = tail.iter().skip(position.block.saturating_sub(settled.len())).map(String::as_str);
+        let changed_tail = tail.skip(position.block.saturating_sub(settled.len()));
         let mut html: Vec<&str> = changed_settled.chain(changed_tail).collect();
         if let Some(first) = html.first_mut() {
             *first = &first[position.bytes..];

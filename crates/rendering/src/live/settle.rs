@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::changes::Position;
-use super::tail::common_prefix;
+use super::html::{common_prefix, utf16};
 use crate::markdown::{Block, Definitions, Found, Kind, Label, Rendered, Renderer};
 
 /// The part of a text that is done.
@@ -117,7 +117,7 @@ impl Settled {
                 let old = &mut self.blocks[block];
                 if **old != *new.html {
                     let bytes = common_prefix(old, &new.html);
-                    let utf16 = new.html[..bytes].encode_utf16().count();
+                    let utf16 = utf16(&new.html[..bytes]);
                     first = first.or(Some(Position { block, bytes, utf16 }));
                     *old = new.html.into();
                 }
@@ -143,7 +143,8 @@ fn cuts(source: &str, blocks: &[Block]) -> Vec<usize> {
         let done = match above.kind {
             // A heading and a rule end with their line, a fence that something follows is closed.
             Kind::Line | Kind::Fence => touches,
-            Kind::Paragraph | Kind::Other => false,
+            Kind::Paragraph | Kind::Ends => touches && is_blank_line_before(source, line),
+            Kind::GoesOn => false,
         };
         if done || complete && !indented && (is_blank_line_before(source, line) || block.kind == Kind::Fence) {
             cuts.push(line);

@@ -3,62 +3,108 @@
 use std::sync::Arc;
 
 use super::changes::Position;
+use super::fence::OpenFence;
+use super::html::{OpenHtml, common_prefix, utf16};
+use super::paragraph::OpenParagraph;
+use super::rows::OpenRows;
 use crate::markdown::{Block, Definitions, Rendered, Renderer};
 
 /// Everything after the settled blocks.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
-    blocks: Vec<String>,
+    blocks: Vec<OpenHtml>,
     renderer: Renderer,
+    open: Open,
+}
+
+/// How the tail can go on without being read again from its start.
+#[derive(Debug, Default)]
+enum Open {
+    #[default]
+    Unknown,
+    Fence(OpenFence),
+    Paragraph(OpenParagraph),
+    Rows(Box<OpenRows>),
+}
+
+/// The open block took in what was added.
+pub(super) struct Grown {
+    pub(super) changed: Option<Position>,
 }
 
 impl Tail {
-    pub(super) fn blocks(&self) -> &[String] {
-        &self.blocks
+    pub(super) fn blocks(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.blocks.iter().map(OpenHtml::as_str)
     }
 
-    /// Lets the open block grow to the end of `source`, if it is one that can. Says what changed, if so.
-    pub(super) fn grow_open(&mut self, _source: &str) -> Option<Option<Position>> {
-        None
+    /// Lets the open block grow to the end of `source`, if it is one that can, and says where it changed, if it did.
+    pub(super) fn grow(&mut self, source: &str, outside: &Definitions) -> Option<Grown> {
+        let [html] = &mut self.blocks[..] else { return None };
+        match &mut self.open {
+            Open::Unknown => return None,
+            Open::Fence(fence) => fence.grow(source, &mut self.renderer, html)?,
+            Open::Paragraph(paragraph) => paragraph.grow(source, outside, html)?,
+            Open::Rows(rows) => rows.grow(source, outside, html)?,
+        }
+        Some(Grown { changed: html.change() })
     }
 
+    /// Renders the tail's whole source.
     pub(super) fn render(&mut self, source: &str, outside: &Definitions) -> Rendered {
         self.renderer.render(source, outside)
     }
 
-    /// Takes the new blocks: some just left for good, the `open` ones are the tail from now on. Says where they begin
-    /// to differ from the old ones.
-    pub(super) fn replace(&mut self, left: &[Arc<str>], open: Vec<Block>) -> Option<Position> {
+    /// Takes the new blocks: some just left for good, the `open` ones are the tail from now on and end `source`. Says
+    /// where they begin to differ from the old ones.
+    pub(super) fn replace(
+        &mut self,
+        left: &[Arc<str>],
+        open: Vec<Block>,
+        source: &str,
+        outside: &Definitions,
+    ) -> Option<Position> {
         let new = left.iter().map(|html| &**html).chain(open.iter().map(|block| block.html.as_str()));
         let changed = first_difference(&self.blocks, new);
+        self.open = Open::Unknown;
+        self.blocks = Vec::new();
         if !left.is_empty() {
+            // The code blocks it remembers are no longer the first ones.
             self.renderer = Renderer::default();
         }
-        self.blocks = open.into_iter().map(|block| block.html).collect();
+        let alone = left.is_empty() && open.len() == 1;
+        for mut block in open {
+            let mut html = OpenHtml::new(std::mem::take(&mut block.html));
+            if alone {
+                self.open = take_over(source, &block, &self.renderer, outside, &mut html);
+            }
+            self.blocks.push(html);
+        }
         changed
     }
 }
 
+fn take_over(source: &str, block: &Block, renderer: &Renderer, outside: &Definitions, html: &mut OpenHtml) -> Open {
+    if let Some(fence) = OpenFence::take_over(source, block, renderer, html) {
+        Open::Fence(fence)
+    } else if let Some(paragraph) = OpenParagraph::take_over(source, block, outside, html) {
+        Open::Paragraph(paragraph)
+    } else if let Some(rows) = OpenRows::take_over(source, block, outside, html) {
+        Open::Rows(Box::new(rows))
+    } else {
+        Open::Unknown
+    }
+}
+
 /// Where two lists of blocks begin to differ.
-fn first_difference<'a>(old: &[String], new: impl Iterator<Item = &'a str>) -> Option<Position> {
+fn first_difference<'a>(old: &[OpenHtml], new: impl Iterator<Item = &'a str>) -> Option<Position> {
     let mut count = 0;
     for (block, html) in new.enumerate() {
         count += 1;
-        let Some(before) = old.get(block) else { return Some(Position::block(block)) };
+        let Some(before) = old.get(block).map(OpenHtml::as_str) else { return Some(Position::block(block)) };
         if before != html {
             let bytes = common_prefix(before, html);
-            let utf16 = html[..bytes].encode_utf16().count();
-            return Some(Position { block, bytes, utf16 });
+            return Some(Position { block, bytes, utf16: utf16(&html[..bytes]) });
         }
     }
     (count < old.len()).then(|| Position::block(count))
-}
-
-/// How many bytes two texts have in common at their start, in whole characters.
-pub(super) fn common_prefix(a: &str, b: &str) -> usize {
-    let mut length = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    while !a.is_char_boundary(length) || !b.is_char_boundary(length) {
-        length -= 1;
-    }
-    length
 }

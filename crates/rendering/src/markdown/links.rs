@@ -51,17 +51,18 @@ pub(super) fn code_into(html: &mut String, text: &str) {
 
 /// The opening tag of a markdown link, or none if it may not lead where it wants to.
 pub(super) fn opening(url: &str, title: &str) -> Option<String> {
-    if is_link(url) {
-        return Some(anchor("", url, title));
-    }
-    let mut tag = String::new();
-    references::relative(url)?.open_into(&mut tag);
-    Some(tag)
+    if is_link(url) { Some(anchor("", url, title)) } else { place(url) }
 }
 
 /// The opening tag for a picture that is shown as a link.
 pub(super) fn image_opening(url: &str, title: &str) -> Option<String> {
-    is_link(url).then(|| anchor("class=\"image\" ", url, title))
+    if is_link(url) { Some(anchor("class=\"image\" ", url, title)) } else { place(url) }
+}
+
+fn place(path: &str) -> Option<String> {
+    let mut tag = String::new();
+    references::relative(path)?.open_into(&mut tag);
+    Some(tag)
 }
 
 fn anchor(class: &str, url: &str, title: &str) -> String {
@@ -98,13 +99,13 @@ fn schemeless_into(html: &mut String, word: &str) {
     let lead =
         word.find(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '~' | '_' | '@')).unwrap_or(word.len());
     let (before, rest) = word.split_at(lead);
-    if rest.len() > 4 && rest.starts_with("www.") {
-        let end = rest.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'', '*', '_', '~']).len();
-        let url = format!("http://{}", &rest[..end]);
-        if rest[4..end].contains('.') && is_link(&url) {
+    if rest.starts_with("www.") {
+        let (address, after) = rest.split_at(address_end(rest));
+        let url = format!("http://{address}");
+        if address.get(4..).is_some_and(|host| host.contains('.')) && is_link(&url) {
             escape::text_into(html, before);
-            link_into(html, &url, &rest[..end]);
-            return escape::text_into(html, &rest[end..]);
+            link_into(html, &url, address);
+            return escape::text_into(html, after);
         }
     }
     match references::leading(rest) {
@@ -114,6 +115,26 @@ fn schemeless_into(html: &mut String, word: &str) {
             escape::text_into(html, &rest[length..]);
         }
         None => escape::text_into(html, word),
+    }
+}
+
+/// Where an address in a sentence ends: without the sentence's punctuation, a bracket it did not open, an entity.
+fn address_end(word: &str) -> usize {
+    let mut address = &word[..word.find('<').unwrap_or(word.len())];
+    loop {
+        let before = address.len();
+        address = address.trim_end_matches(['?', '!', '.', ',', ':', '*', '_', '~', '\'', '"']);
+        if address.ends_with(')') && address.matches(')').count() > address.matches('(').count() {
+            address = &address[..address.len() - 1];
+        }
+        if let Some((start, entity)) = address.strip_suffix(';').and_then(|inside| inside.rsplit_once('&'))
+            && entity.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        {
+            address = start;
+        }
+        if address.len() == before {
+            return before;
+        }
     }
 }
 

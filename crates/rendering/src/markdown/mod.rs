@@ -12,7 +12,8 @@ mod writer;
 use std::sync::Arc;
 
 pub(crate) use definitions::{Definitions, Found, Label};
-pub(crate) use render::{Block, Kind, Rendered, Renderer};
+pub(crate) use render::{Block, Kind, Rendered, Renderer, only_fence, options};
+pub(crate) use writer::without_half_a_fence;
 
 /// Renders a whole text at once: one HTML string per top-level block.
 ///

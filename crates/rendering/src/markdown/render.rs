@@ -7,8 +7,8 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, 
 use unicase::UniCase;
 
 use super::definitions::{self, Definition, Definitions, Found, Label};
-use super::writer::Writer;
-use crate::code::CodeCache;
+use super::writer::{Writer, fence_marks};
+use crate::code::{CachedCode, CodeCache};
 use crate::sanitize::sanitize;
 
 /// What a top-level block is, as far as its neighbours care.
@@ -18,7 +18,10 @@ pub(crate) enum Kind {
     /// A heading or a rule: nothing that follows can change it.
     Line,
     Fence,
-    Other,
+    /// Something a blank line ends: a table, a quote, raw HTML.
+    Ends,
+    /// Something that may go on after a blank line: a list, a footnote, indented code.
+    GoesOn,
 }
 
 /// One top-level block.
@@ -54,6 +57,15 @@ pub(crate) fn options() -> Options {
 }
 
 impl Renderer {
+    /// The first code block of the last source.
+    pub(crate) fn first_code(&self) -> Option<&CachedCode> {
+        self.code.first()
+    }
+
+    pub(crate) fn first_code_mut(&mut self) -> Option<&mut CachedCode> {
+        self.code.first_mut()
+    }
+
     /// Renders `source`, in which `outside` counts as defined before its first line.
     pub(crate) fn render(&mut self, source: &str, outside: &Definitions) -> Rendered {
         self.code.restart();
@@ -122,7 +134,8 @@ fn kind(event: &Event<'_>) -> Kind {
         Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Kind::Fence,
         // A heading with an underline is a paragraph until the underline is complete, but then it is final as well.
         Event::Start(Tag::Heading { .. }) | Event::Rule => Kind::Line,
-        _ => Kind::Other,
+        Event::Start(Tag::Table(_) | Tag::BlockQuote(_) | Tag::HtmlBlock) => Kind::Ends,
+        _ => Kind::GoesOn,
     }
 }
 
@@ -142,4 +155,28 @@ fn footnotes_prelude(source: &str, outside: &Definitions) -> String {
         prelude.push_str("\n***\n\n");
     }
     prelude
+}
+
+/// A code block as the parser sees it.
+pub(crate) struct FencedCode {
+    pub(crate) text: String,
+    /// The fence's character and how many.
+    pub(crate) mark: u8,
+    pub(crate) count: usize,
+}
+
+/// The code of a source that is one fence and nothing else.
+pub(crate) fn only_fence(source: &str) -> Option<FencedCode> {
+    let mut text = String::new();
+    let mut depth = 0;
+    for event in Parser::new_ext(source, options()) {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) if depth == 0 => depth = 1,
+            Event::Text(line) if depth == 1 => text.push_str(&line),
+            Event::End(_) if depth == 1 => depth = 2,
+            _ => return None,
+        }
+    }
+    let (mark, count) = fence_marks(source);
+    (depth == 2).then_some(FencedCode { text, mark, count })
 }

@@ -104,13 +104,7 @@ impl<'a> Writer<'a> {
                 escape::text_into(&mut self.html, &label);
                 self.html.push_str("</sup>");
             }
-            Event::TaskListMarker(done) => {
-                self.html.push_str(if done {
-                    "<i class=\"box\" role=\"img\" aria-label=\"done\"></i>"
-                } else {
-                    "<i class=\"box\" role=\"img\" aria-label=\"to do\"></i>"
-                });
-            }
+            Event::TaskListMarker(done) => self.task(done),
             // Maths is not switched on; texts are collected by the caller.
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::Text(text) => {
                 escape::text_into(&mut self.html, &text);
@@ -218,6 +212,22 @@ impl<'a> Writer<'a> {
         self.open.last().is_some_and(|close| !close.is_empty())
     }
 
+    /// The box of a task. Its item has just been opened and only now turns out to be one.
+    fn task(&mut self, done: bool) {
+        let (item, label) = if done { ("<li class=\"task done\">", "done") } else { ("<li class=\"task\">", "to do") };
+        for opened in ["<li>", "<li><p>"] {
+            if let Some(before) = self.html.strip_suffix(opened).map(str::len) {
+                self.html.truncate(before);
+                self.html.push_str(item);
+                self.html.push_str(&opened["<li>".len()..]);
+                break;
+            }
+        }
+        self.html.push_str("<i class=\"box\" role=\"img\" aria-label=\"");
+        self.html.push_str(label);
+        self.html.push_str("\"></i>");
+    }
+
     fn start_cell(&mut self) {
         let alignment = self.alignments.get(self.column).copied().unwrap_or(Alignment::None);
         self.column += 1;
@@ -237,12 +247,7 @@ impl<'a> Writer<'a> {
     fn start_code(&mut self, kind: CodeBlockKind<'_>, range: Range<usize>) {
         let (info, marks) = match kind {
             CodeBlockKind::Indented => (String::new(), None),
-            CodeBlockKind::Fenced(info) => {
-                let fence = self.source[range].trim_start_matches([' ', '\t']).as_bytes();
-                let mark = fence.first().copied().unwrap_or(b'`');
-                let count = fence.iter().take_while(|byte| **byte == mark).count();
-                (info.into_string(), Some((mark, count)))
-            }
+            CodeBlockKind::Fenced(info) => (info.into_string(), Some(fence_marks(&self.source[range]))),
         };
         self.fence = Some(Fence { info, text: String::new(), marks });
     }
@@ -326,8 +331,15 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// The character of an opening fence and how many of it there are.
+pub(super) fn fence_marks(source: &str) -> (u8, usize) {
+    let fence = source.trim_start_matches([' ', '\t']).as_bytes();
+    let mark = fence.first().copied().unwrap_or(b'`');
+    (mark, fence.iter().take_while(|byte| **byte == mark).count())
+}
+
 /// Hides a closing fence of which only some marks have arrived; a closed block's text ends with its last newline.
-fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
+pub(crate) fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
     let last_line = text.rfind('\n').map_or(0, |at| at + 1);
     let line = &text.as_bytes()[last_line..];
     let indent = line.iter().take_while(|byte| **byte == b' ').count();

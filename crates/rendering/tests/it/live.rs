@@ -32,6 +32,62 @@ fn check(text: &str, chunk_lengths: &[usize]) {
     }
 }
 
+#[test]
+fn a_live_text_can_move_between_threads() {
+    fn check<T: Send + Sync + 'static>(_: T) {}
+    check(LiveMarkdown::new());
+    check(rendering::LiveTerminal::new(rendering::Cut::WHOLE));
+}
+
+#[test]
+fn a_reader_that_never_saw_anything_gets_everything() {
+    let mut live = LiveMarkdown::new();
+    assert_eq!(live.patch_since(live.mark()), rendering::BlockPatch::default());
+    live.push("# a\n\nb");
+    let patch = live.patch_since(rendering::Mark::default());
+    assert_eq!((patch.from, patch.keep), (0, 0));
+    assert_eq!(patch.html, ["<h1>a</h1>", "<p>b</p>"]);
+    let nothing = live.patch_since(live.mark());
+    assert_eq!((nothing.from, nothing.keep, nothing.html.len()), (2, 0, 0));
+}
+
+/// Texts that once showed something else while they grew. Each broke a rule that had seemed right.
+const FOUND: &[(&str, &str)] = &[
+    ("an indented footnote inside a footnote starts a new one", "[^a]: note\n\n    [^a]: notea\nword"),
+    ("only the first mark after a backslash is escaped", "!\u{10000}AA\\```===- [ ] ```rust\n-->===```===[^a]: note``"),
+    (
+        "emphasis does not keep a code mark inside it from opening",
+        "*`*]a b c d e f g h i j k l m n o p q r s t u v w x y z `",
+    ),
+    ("a link's target may have spaces", "My ![foo b\u{16}\0\0\0\0\0\0\0ar](/path/to/train.jpg  \"title\"   )"),
+    (
+        "a definition's title may end lines later",
+        "[foo]: /url \"a title that goes on and on\nand on and on and on and on and on\nand on and on and on\"",
+    ),
+];
+
+#[test]
+fn what_was_once_wrong_is_right() {
+    for (_, text) in FOUND {
+        check(text, &[1]);
+        check(text, &[3, 7]);
+    }
+}
+
+#[test]
+fn what_acts_at_a_distance_reaches_what_was_shown_long_ago() {
+    let filler = "Some words that are long enough to be settled before anything else arrives.\n\n".repeat(4);
+    check(&format!("See [a], [b][a] and [^n].\n\n{filler}[a]: https://a.example/x \"t\"\n[^n]: a note\n\nend"), &[1]);
+    check(&format!("[a]\n\n{filler}[a]: https://first.example\n\n{filler}[a]: https://second.example\n\n[a]"), &[5]);
+    check(&format!("{}\nunderline\n---\nnext", filler.trim()), &[2]);
+    check(
+        "a long enough first line of | a paragraph with a pipe that goes on and on\n---|---\n| 1 | 2 |\n\nafter",
+        &[1],
+    );
+    check(&format!("- {0}\n- {0}\n- {0}\n- {0}\n\n- now it is loose\n- {0}\n\nend of it", "words in an item"), &[1]);
+    check(&format!("| a | b |\n|---|---|\n{}after\n\nend", "| some | cells |\n".repeat(12)), &[1]);
+}
+
 /// Pieces of markdown that do something to their neighbours.
 fn piece() -> impl Strategy<Value = String> {
     let pieces: &[&str] = &[

@@ -1,0 +1,223 @@
+//! How a session and the agent's process find each other: after a restart, after a close, and when it is opened.
+
+use agent_client_protocol_schema::v1 as acp;
+use protocol::{AgentSessionId, Continuity, SessionId};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::history::HistoryBuilder;
+use super::peer::{CallError, Reply};
+use super::router::Expect;
+use super::session::{Attachment, Loading, Session, now};
+use super::wire::{AUTH_REQUIRED, PromptResult, SessionSetup};
+use crate::provider::{History, ProviderError, ProviderEvent};
+
+impl Session {
+    /// Opens a session that exists, with its history.
+    pub(crate) fn load(&mut self, reply: oneshot::Sender<Result<History, ProviderError>>) {
+        let session = SessionId::new(&self.context.agent.cli_type, &self.id);
+        self.prompted = true;
+        self.loading = Some(Loading { history: HistoryBuilder::new(session), reply });
+        let can_load = self.connection.as_ref().is_some_and(|connection| connection.about().can_load);
+        if can_load {
+            self.translator.begin_replay();
+            self.ask_to_attach(Expect::Load);
+        } else {
+            self.attach();
+        }
+    }
+
+    /// Asks the agent to take the session up again: by `resume`, else by `load`, whose replay says nothing new. One
+    /// that never got a message is not on the agent's disk and is created anew.
+    pub(super) fn attach(&mut self) {
+        let Some(connection) = &self.connection else { return };
+        let about = connection.about();
+        if !self.prompted {
+            self.context.router.expect();
+            self.ask_to_attach(Expect::New);
+        } else if about.can_resume {
+            self.ask_to_attach(Expect::Resume);
+        } else if about.can_load {
+            self.ask_to_attach(Expect::Load);
+        } else {
+            let detail = format!("{} cannot take up a session again", self.context.agent.name);
+            self.attach_over(Err(&ProviderError::LoadFailed { detail }));
+            self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
+        }
+    }
+
+    fn ask_to_attach(&mut self, expect: Expect) {
+        let Some(connection) = &self.connection else { return };
+        let (id, directory, link) = (self.id.to_string(), self.directory.clone(), self.link.clone());
+        let due = Instant::now() + self.context.settings.session_timeout;
+        self.attachment = Attachment::Attaching { due, discard: expect == Expect::Load && self.loading.is_none() };
+        let asked = match expect {
+            Expect::New => {
+                connection.peer.ask("session/new", &acp::NewSessionRequest::new(directory), link, expect.clone())
+            }
+            Expect::Load => {
+                let request = acp::LoadSessionRequest::new(id, directory);
+                connection.peer.ask("session/load", &request, link, expect.clone())
+            }
+            _ => {
+                let request = acp::ResumeSessionRequest::new(id, directory);
+                connection.peer.ask("session/resume", &request, link, expect.clone())
+            }
+        };
+        if let Err(error) = asked {
+            if expect == Expect::New {
+                self.context.router.give_up();
+            }
+            self.attach_failed(&error);
+        }
+    }
+
+    pub(super) fn attach_answered(&mut self, expect: &Expect, reply: Reply) {
+        let setup = reply.and_then(|text| {
+            serde_json::from_str::<SessionSetup>(&text)
+                .or_else(|_| serde_json::from_str::<Option<()>>(&text).map(|_| SessionSetup::default()))
+                .map_err(|error| CallError::Unreadable { method: "session/load", reason: error.to_string() })
+        });
+        let is_awaited = matches!(self.attachment, Attachment::Attaching { .. });
+        match setup {
+            Ok(setup) if *expect == Expect::New => self.created_anew(&setup),
+            Ok(setup) if is_awaited => self.attached(&setup, Continuity::Resumed),
+            Ok(_) => {}
+            Err(error) => {
+                if *expect == Expect::New {
+                    self.context.router.give_up();
+                }
+                let can_load = self.connection.as_ref().is_some_and(|connection| connection.about().can_load);
+                let try_load = *expect == Expect::Resume && can_load && self.loading.is_none();
+                match error {
+                    CallError::Refused(_) if try_load && is_awaited => self.ask_to_attach(Expect::Load),
+                    error if is_awaited => self.attach_failed(&error),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The session has another id from now on.
+    fn created_anew(&mut self, setup: &SessionSetup) {
+        let id = setup.session_id.as_deref().map(AgentSessionId::parse);
+        let Some(Ok(id)) = id else {
+            self.context.router.give_up();
+            let reason = "no valid session id".to_owned();
+            return self.attach_failed(&CallError::Unreadable { method: "session/new", reason });
+        };
+        self.context.router.adopt(id.clone(), self.link.clone());
+        if id != self.id {
+            self.context.router.remove(&self.id);
+            let session = SessionId::new(&self.context.agent.cli_type, &id);
+            self.translator.rename(session.clone());
+            self.outlet.rename(session);
+            self.id = id.clone();
+            self.outlet.say(ProviderEvent::IdChanged(id));
+        }
+        self.attached(setup, Continuity::Live);
+    }
+
+    fn attached(&mut self, setup: &SessionSetup, continuity: Continuity) {
+        self.attachment = Attachment::Attached;
+        self.link.set_attached(true);
+        let facts = self.translator.set_up(setup);
+        if let Some(mut loading) = self.loading.take() {
+            loading.history.add(self.translator.end_replay(now()), now());
+            loading.history.add_facts(facts);
+            drop(loading.reply.send(Ok(loading.history.finish(continuity))));
+        } else {
+            self.tell(facts);
+            self.outlet.say(ProviderEvent::Continuity(continuity));
+        }
+        self.attach_over(Ok(()));
+    }
+
+    pub(super) fn attach_failed(&mut self, error: &CallError) {
+        tracing::warn!(session = %self.id, %error, "the session could not be taken up");
+        let name = self.context.agent.name.clone();
+        let failure = match error {
+            CallError::Refused(error) if error.code == AUTH_REQUIRED => {
+                ProviderError::LoginRequired { name, detail: error.words() }
+            }
+            CallError::Gone(detail) => ProviderError::Crashed { name, detail: detail.clone() },
+            error => ProviderError::LoadFailed { detail: error.to_string() },
+        };
+        self.attachment = Attachment::Detached;
+        if self.loading.is_none() && !matches!(error, CallError::Gone(_)) {
+            self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
+        }
+        self.attach_over(Err(&failure));
+    }
+
+    /// Answers all who waited for the session to be taken up.
+    pub(super) fn attach_over(&mut self, result: Result<(), &ProviderError>) {
+        if let Err(error) = result
+            && let Some(loading) = self.loading.take()
+        {
+            self.let_go();
+            drop(loading.reply.send(Err(error.clone())));
+        }
+        if let Some(attaching) = self.attaching.take() {
+            drop(attaching.send(result.map_err(Clone::clone)));
+        }
+        if let Some((text, reply)) = self.waiting.take() {
+            let sent = match result {
+                Ok(()) => self.prompt(&text),
+                Err(error) => Err(error.clone()),
+            };
+            drop(reply.send(sent));
+        }
+    }
+
+    /// The agent can let go of the session and take it up again.
+    pub(super) fn can_come_back(&self) -> bool {
+        let about = self.connection.as_ref().map(|connection| connection.about());
+        about.is_some_and(|about| about.can_close && (about.can_resume || about.can_load))
+    }
+
+    /// Has the agent let go of the session, and of whatever still runs for it.
+    pub(super) fn close(&mut self) {
+        let Some(connection) = &self.connection else { return };
+        let request = acp::CloseSessionRequest::new(self.id.to_string());
+        let due = Instant::now() + self.context.settings.session_timeout;
+        match connection.peer.ask("session/close", &request, self.link.clone(), Expect::Close) {
+            Ok(()) => self.attachment = Attachment::Closing { due },
+            Err(error) => tracing::warn!(session = %self.id, %error, "the session could not be closed"),
+        }
+    }
+
+    /// The agent let go. Who waits has it taken up at once.
+    pub(super) fn closed(&mut self) {
+        if !matches!(self.attachment, Attachment::Closing { .. }) {
+            return;
+        }
+        self.attachment = Attachment::Detached;
+        self.link.set_attached(false);
+        if self.waiting.is_some() || self.attaching.is_some() {
+            self.attach();
+        }
+    }
+
+    /// Lets go and takes up again, for a session that hangs.
+    pub(super) fn renew(&mut self, reply: oneshot::Sender<Result<(), ProviderError>>) {
+        if self.connection.is_none() {
+            return drop(reply.send(Err(self.unavailable())));
+        }
+        self.give_up_turn();
+        self.attaching = Some(reply);
+        match self.attachment {
+            Attachment::Attached if self.can_come_back() => self.close(),
+            Attachment::Attached | Attachment::Detached => self.attach(),
+            Attachment::Attaching { .. } | Attachment::Closing { .. } => {}
+        }
+    }
+
+    /// Ends the turn here, whatever becomes of it there.
+    fn give_up_turn(&mut self) {
+        if self.has_turn() {
+            self.cancel();
+            self.end_turn(Ok(PromptResult::cancelled()));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! One running agent process: the handshake, and its stdout read line by line and sent where it belongs.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1 as acp;
+use agent_process::{
+    AgentCommand, AgentProcess, ExitReport, LineError, LineReader, NoAnswer, ProcessHandle, SpawnError, StopLadder,
+};
+use serde_json::value::RawValue;
+
+use super::agent::AcpAgent;
+use super::peer::{CallError, Peer, Waiter};
+use super::requests::Requests;
+use super::router::{Expect, PermissionRequest, Router, SessionInput};
+use super::settings::AcpSettings;
+use super::terminals::Terminals;
+use super::translate::Quirks;
+use super::wire::{self, Incoming, UpdateEnvelope};
+use crate::provider::ProviderError;
+
+/// Lines that are no messages are logged, the first ones; an agent that chatters must not fill the log.
+const NOISE_LOGGED_MAX: u64 = 20;
+/// After the agent's end its last lines are still in the pipe; whoever else holds the pipe open is not waited for.
+const LAST_LINES_WITHIN: Duration = Duration::from_secs(1);
+
+/// The agent behind a process, as it described itself.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) peer: Peer,
+    pub(crate) handle: ProcessHandle,
+    pub(crate) terminals: Terminals,
+    /// How the agent was started; commands it runs through us have the same guardian.
+    pub(crate) command: AgentCommand,
+    about: OnceLock<About>,
+}
+
+/// What the handshake told.
+#[derive(Debug, Default)]
+pub(crate) struct About {
+    pub(crate) quirks: Quirks,
+    pub(crate) version: Option<String>,
+    pub(crate) can_load: bool,
+    pub(crate) can_resume: bool,
+    pub(crate) can_close: bool,
+    /// As the agent wrote them: what makes one usable is in fields the published types leave out.
+    pub(crate) auth_methods: Vec<serde_json::Value>,
+}
+
+impl Connection {
+    /// Starts the process. The handshake needs its stdout to be read: see [`run`].
+    pub(crate) async fn start(agent: &AcpAgent) -> Result<(Arc<Self>, LineReader), ProviderError> {
+        let process = AgentProcess::spawn(agent.command.clone()).await.map_err(|error| not_started(agent, &error))?;
+        let (reader, writer, handle) = process.split();
+        let connection = Self {
+            peer: Peer::new(writer),
+            handle,
+            terminals: Terminals::default(),
+            command: agent.command.clone(),
+            about: OnceLock::new(),
+        };
+        Ok((Arc::new(connection), reader))
+    }
+
+    /// What the agent said of itself; nothing before the handshake.
+    pub(crate) fn about(&self) -> &About {
+        static UNKNOWN: OnceLock<About> = OnceLock::new();
+        self.about.get().unwrap_or_else(|| UNKNOWN.get_or_init(About::default))
+    }
+
+    /// Asks who it is. A process that ends instead is told by its last words, not by a timeout.
+    pub(crate) async fn shake_hands(&self, agent: &AcpAgent, settings: &AcpSettings) -> Result<(), ProviderError> {
+        let failed = |detail: String| ProviderError::Handshake { name: agent.name.clone(), detail };
+        let request = acp::InitializeRequest::new(ProtocolVersion::V1).client_capabilities(capabilities()).client_info(
+            acp::Implementation::new("liminal-builder", env!("CARGO_PKG_VERSION")).title("Liminal Builder".to_owned()),
+        );
+        let answer = self.peer.call::<serde_json::Value>("initialize", &request, settings.start_timeout);
+        let mut response = match self.handle.answer(settings.start_timeout, answer).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(CallError::Gone(detail))) => return Err(failed(detail)),
+            Ok(Err(error)) => return Err(failed(with_stderr(error.to_string(), &self.handle.stderr_tail()))),
+            Err(NoAnswer::Exited(report)) => return Err(failed(report.to_string())),
+            Err(NoAnswer::Silent { within, stderr_tail }) => {
+                let silence = format!("no answer within {} s", within.as_secs());
+                return Err(failed(with_stderr(silence, &stderr_tail)));
+            }
+        };
+        let auth_methods = response["authMethods"].take();
+        let response: acp::InitializeResponse = serde_json::from_value(response)
+            .map_err(|error| failed(format!("its answer could not be read: {error}")))?;
+        if response.protocol_version != ProtocolVersion::V1 {
+            let version = response.protocol_version;
+            return Err(failed(format!("it speaks version {version} of the protocol, not version 1")));
+        }
+        let capabilities = &response.agent_capabilities;
+        let about = About {
+            quirks: Quirks::of(response.agent_info.as_ref()),
+            version: response.agent_info.as_ref().map(|info| info.version.clone()),
+            can_load: capabilities.load_session,
+            can_resume: capabilities.session_capabilities.resume.is_some(),
+            can_close: capabilities.session_capabilities.close.is_some(),
+            auth_methods: auth_methods.as_array().cloned().unwrap_or_default(),
+        };
+        tracing::info!(agent = %agent.cli_type, version = about.version, pid = self.handle.pid(), "agent connected");
+        // It is asked once; a second answer would say the same.
+        let _ = self.about.set(about);
+        Ok(())
+    }
+}
+
+/// Reads the agent's stdout to its end and sends each line where it belongs. Gives how the agent ended. Every request
+/// that waited has its answer then, and every session knows.
+pub(crate) async fn run(
+    connection: Arc<Connection>,
+    mut reader: LineReader,
+    router: &Router,
+    settings: &AcpSettings,
+) -> ExitReport {
+    let mut requests = Requests::new(Arc::clone(&connection));
+    let mut noise = 0;
+    let exited = connection.handle.exited();
+    tokio::pin!(exited);
+    let broken = loop {
+        tokio::select! {
+            line = reader.next_line() => match line {
+                Ok(Some(line)) if line.is_blank() => {}
+                Ok(Some(line)) => receive(&line.to_str_lossy(), &connection, router, &mut requests, &mut noise).await,
+                Ok(None) => break None,
+                Err(LineError::TooLong(error)) => tell_all(router, &format!("Something the agent said was left out: {error}.")).await,
+                Err(LineError::Io(error)) => break Some(error.to_string()),
+            },
+            () = requests.reap() => {}
+            report = &mut exited => {
+                drain(&mut reader, &connection, router, &mut requests, &mut noise).await;
+                tracing::debug!(%report, "agent ended");
+                break None;
+            }
+        }
+    };
+    if noise > NOISE_LOGGED_MAX {
+        tracing::warn!(lines = noise, "the agent wrote lines that are no messages");
+    }
+    // Whoever closes its output is of no more use, and may not linger.
+    let report = connection.handle.stop(StopLadder { grace_eof: Duration::ZERO, ..settings.stop }).await;
+    connection.terminals.release_all();
+    let reason = broken.unwrap_or_else(|| report.to_string());
+    for waiter in connection.peer.close(&reason) {
+        give(waiter, Err(CallError::Gone(reason.clone()))).await;
+    }
+    report
+}
+
+async fn drain(
+    reader: &mut LineReader,
+    connection: &Arc<Connection>,
+    router: &Router,
+    requests: &mut Requests,
+    noise: &mut u64,
+) {
+    while let Ok(Ok(Some(line))) = tokio::time::timeout(LAST_LINES_WITHIN, reader.next_line()).await {
+        receive(&line.to_str_lossy(), connection, router, requests, noise).await;
+    }
+}
+
+async fn receive(line: &str, connection: &Connection, router: &Router, requests: &mut Requests, noise: &mut u64) {
+    match wire::read(line) {
+        Ok(Incoming::Notification { method, params }) => match method.as_ref() {
+            "session/update" => update(params, router).await,
+            "$/cancel_request" => requests.cancel(params),
+            _ => tracing::debug!(%method, "notification passed over"),
+        },
+        Ok(Incoming::Request { id, method, params }) => match method.as_ref() {
+            "session/request_permission" => permission(id, params, connection, router).await,
+            _ => requests.serve(id, &method, params, router),
+        },
+        Ok(Incoming::Response { id, outcome }) => {
+            let waiter = id.and_then(|id| connection.peer.take(id));
+            let Some(waiter) = waiter else {
+                tracing::debug!(?id, ?outcome, "an answer nobody waits for");
+                return;
+            };
+            give(waiter, outcome.map(str::to_owned).map_err(CallError::Refused)).await;
+        }
+        Err(error) => {
+            *noise += 1;
+            if *noise <= NOISE_LOGGED_MAX {
+                let start: String = line.chars().take(200).collect();
+                tracing::info!(%error, line = start, "not a message");
+            }
+        }
+    }
+}
+
+async fn update(params: &str, router: &Router) {
+    let envelope: UpdateEnvelope<'_> = match serde_json::from_str(params) {
+        Ok(envelope) => envelope,
+        Err(error) => {
+            tracing::info!(%error, "an update of no session");
+            return;
+        }
+    };
+    let (session, update) = (envelope.session_id.as_ref(), envelope.update.get());
+    match router.get(session) {
+        // It is let go of; its last words interest nobody.
+        Some(link) => drop(link.inputs.send(SessionInput::Update(update.to_owned())).await),
+        None if router.keep_early(session, update) => {}
+        None => tracing::debug!(session, "an update of an unknown session"),
+    }
+}
+
+async fn permission(id: &RawValue, params: &str, connection: &Connection, router: &Router) {
+    #[derive(serde::Deserialize)]
+    struct Address {
+        #[serde(rename = "sessionId")]
+        session_id: String,
+    }
+    let link = serde_json::from_str::<Address>(params).ok().and_then(|address| router.get(&address.session_id));
+    let request = serde_json::from_str::<PermissionRequest>(params);
+    match (link, request) {
+        (Some(link), Ok(request)) => {
+            let input = SessionInput::Permission { id: id.to_owned(), request };
+            drop(link.inputs.send(input).await);
+        }
+        (None, _) => connection.peer.answer(id, &refuse(wire::INVALID_PARAMS, "unknown session")),
+        (_, Err(error)) => connection.peer.answer(id, &refuse(wire::INVALID_PARAMS, &error.to_string())),
+    }
+}
+
+pub(crate) fn refuse(code: i64, message: &str) -> Result<(), wire::RpcError> {
+    Err(wire::RpcError::new(code, message))
+}
+
+async fn give(waiter: Waiter, reply: super::peer::Reply) {
+    match waiter {
+        Waiter::Caller(caller) => drop(caller.send(reply)),
+        Waiter::Session { link, expect } => drop(link.inputs.send(SessionInput::Answer { expect, reply }).await),
+    }
+}
+
+async fn tell_all(router: &Router, text: &str) {
+    tracing::warn!("{text}");
+    for link in router.all() {
+        drop(link.inputs.send(SessionInput::Notice(text.to_owned())).await);
+    }
+}
+
+/// What we can do for an agent, and nothing else. The `_meta` entry is what makes adapters send a command's output.
+fn capabilities() -> acp::ClientCapabilities {
+    let session = acp::ClientSessionCapabilities::new()
+        .notices(acp::NoticeCapabilities::new())
+        .compaction(acp::CompactionCapabilities::new())
+        .config_options(
+            acp::SessionConfigOptionsCapabilities::new().boolean(acp::BooleanConfigOptionCapabilities::new()),
+        );
+    let meta = serde_json::Map::from_iter([("terminal_output_delta".to_owned(), true.into())]);
+    acp::ClientCapabilities::new()
+        .fs(acp::FileSystemCapabilities::new().read_text_file(true).write_text_file(true))
+        .terminal(true)
+        .session(session)
+        .meta(meta)
+}
+
+fn not_started(agent: &AcpAgent, error: &SpawnError) -> ProviderError {
+    let name = agent.name.clone();
+    match error {
+        SpawnError::NotFound { .. } | SpawnError::NotExecutable { .. } | SpawnError::Failed { .. } => {
+            let detail = match std::error::Error::source(error) {
+                Some(source) => format!("{error}: {source}"),
+                None => error.to_string(),
+            };
+            ProviderError::NotInstalled { name, install_hint: agent.install_hint.clone(), detail }
+        }
+        SpawnError::NoDirectory { .. } | SpawnError::Guardian { .. } => ProviderError::Internal(error.to_string()),
+    }
+}
+
+fn with_stderr(words: String, stderr_tail: &str) -> String {
+    match stderr_tail.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+        Some(line) => format!("{words}: {line}"),
+        None => words,
+    }
+}
+
+/// What a session may reach through us: its own directory, as it really is.
+pub(crate) fn real_directory(directory: &Path) -> Result<std::path::PathBuf, ProviderError> {
+    std::fs::canonicalize(directory)
+        .map_err(|error| ProviderError::CreateFailed { detail: format!("{}: {error}", directory.display()) })
+}
+
+/// For an [`Expect`] in log lines.
+impl std::fmt::Display for Expect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Prompt(_) => "session/prompt",
+            Self::New => "session/new",
+            Self::Resume => "session/resume",
+            Self::Load => "session/load",
+            Self::Close => "session/close",
+            Self::Option(_) => "session/set_config_option",
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! Logging in to an agent, where that needs nobody at the keyboard; else the words that say what to do.
+
+use std::ffi::OsStr;
+
+use agent_client_protocol_schema::v1 as acp;
+use agent_process::AgentCommand;
+use serde_json::Value;
+
+use super::agent::AcpAgent;
+use super::connection::Connection;
+use super::settings::AcpSettings;
+use crate::provider::ProviderError;
+
+/// Logs in with a key from the environment. An error says what the user has to do.
+pub(crate) async fn log_in(
+    connection: &Connection,
+    agent: &AcpAgent,
+    settings: &AcpSettings,
+    said: &str,
+) -> Result<(), ProviderError> {
+    let methods = &connection.about().auth_methods;
+    let required = |detail| ProviderError::LoginRequired { name: agent.name.clone(), detail };
+    let Some(id) =
+        methods.iter().find(|method| is_usable(method, &agent.command)).and_then(|method| method["id"].as_str())
+    else {
+        return Err(required(what_to_do(&agent.name, methods, said)));
+    };
+    let request = acp::AuthenticateRequest::new(id.to_owned());
+    match connection.peer.call::<Value>("authenticate", &request, settings.session_timeout).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(required(format!("{}\n{error}", what_to_do(&agent.name, methods, said)))),
+    }
+}
+
+/// A key that is there already. Everything else opens a browser or asks something.
+fn is_usable(method: &Value, command: &AgentCommand) -> bool {
+    let is_set = |name: &str| match command.env.iter().rev().find(|(set, _)| set == name) {
+        Some((_, value)) => value.as_ref().is_some_and(|value| !value.is_empty()),
+        None => std::env::var_os(name).is_some_and(|value| value != OsStr::new("")),
+    };
+    if method["type"] == "env_var" {
+        let mut names =
+            method["vars"].as_array().into_iter().flatten().filter_map(|variable| variable["name"].as_str());
+        return names.clone().next().is_some() && names.all(is_set);
+    }
+    let wants_key = method["id"] == "api-key" || method["_meta"]["api-key"].is_object();
+    wants_key && (is_set("CODEX_API_KEY") || is_set("OPENAI_API_KEY"))
+}
+
+fn what_to_do(name: &str, methods: &[Value], said: &str) -> String {
+    let mut text = format!("{name} wants a login ({said}).");
+    for method in methods {
+        let title = method["name"].as_str().or(method["id"].as_str()).unwrap_or("login");
+        match method["description"].as_str().filter(|description| !description.is_empty()) {
+            Some(description) => text += &format!("\n{title}: {description}"),
+            None => text += &format!("\n{title}"),
+        }
+    }
+    text + "\nLog in with the agent's own program, or set its key, then try again."
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_method_is_used_only_with_a_key_that_is_there() {
+        let command = AgentCommand::new("x")
+            .env("MY_KEY", "k")
+            .env("EMPTY", "")
+            .env_remove("OPENAI_API_KEY")
+            .env_remove("CODEX_API_KEY");
+        let with = |name: &str| json!({"type": "env_var", "id": "k", "vars": [{"name": name}]});
+        assert!(is_usable(&with("MY_KEY"), &command));
+        assert!(!is_usable(&with("EMPTY"), &command));
+        assert!(!is_usable(&json!({"type": "env_var", "id": "k", "vars": []}), &command));
+        assert!(!is_usable(&json!({"id": "chatgpt", "name": "Log in with ChatGPT"}), &command));
+        let api_key = json!({"id": "api-key", "_meta": {"api-key": {"provider": "openai"}}});
+        assert!(!is_usable(&api_key, &command));
+        assert!(is_usable(&api_key, &command.env("OPENAI_API_KEY", "k")));
+    }
+
+    #[test]
+    fn the_user_reads_what_the_agent_offers() {
+        let text = what_to_do(
+            "Codex",
+            &[json!({"id": "a", "name": "API Key", "description": "Set OPENAI_API_KEY"})],
+            "Authentication required",
+        );
+        assert!(
+            text.starts_with("Codex wants a login (Authentication required).\nAPI Key: Set OPENAI_API_KEY\n"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! JSON-RPC with one agent process: requests of ours and their answers.
+//!
+//! Kept out: what methods mean, and reading the agent's stdout. When the agent goes, every request that waits is
+//! answered with the reason.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agent_process::{LineWriter, SendError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::router::{Expect, SessionLink};
+use super::wire::{self, RpcError};
+
+/// Why a request of ours has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error("{}", .0.words())]
+    Refused(RpcError),
+    /// The agent is gone; the text says how.
+    #[error("{0}")]
+    Gone(String),
+    #[error("it does not read its input")]
+    Stalled,
+    #[error("no answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    #[error("its answer to {method} could not be read: {reason}")]
+    Unreadable { method: &'static str, reason: String },
+}
+
+pub(crate) type Reply = Result<String, CallError>;
+
+/// Who waits for an answer.
+#[derive(Debug)]
+pub(crate) enum Waiter {
+    Caller(oneshot::Sender<Reply>),
+    /// The answer takes its place in the session's queue, behind every update that came before it.
+    Session {
+        link: SessionLink,
+        expect: Expect,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Peer {
+    writer: LineWriter,
+    next_id: AtomicU64,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Open(HashMap<u64, Waiter>),
+    Closed(String),
+}
+
+impl Peer {
+    pub(crate) fn new(writer: LineWriter) -> Self {
+        Self { writer, next_id: AtomicU64::new(1), waiting: Mutex::new(Waiting::Open(HashMap::new())) }
+    }
+
+    /// Asks and waits for the answer.
+    pub(crate) async fn call<R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &impl Serialize,
+        within: Duration,
+    ) -> Result<R, CallError> {
+        let (sender, receiver) = oneshot::channel();
+        let id = self.wait(Waiter::Caller(sender))?;
+        // However this ends, nobody waits for the answer any more.
+        let _forget = Forget { peer: self, id };
+        let line = wire::request(id, method, params).map_err(|error| unreadable(method, &error))?;
+        let answer = async {
+            self.writer.send(line).await.map_err(|error| self.not_sent(error))?;
+            receiver.await.unwrap_or_else(|_| Err(self.gone()))
+        };
+        let Ok(reply) = tokio::time::timeout(within, answer).await else {
+            self.notify("$/cancel_request", &serde_json::json!({ "requestId": id }));
+            return Err(CallError::TimedOut(within));
+        };
+        serde_json::from_str(&reply?).map_err(|error| unreadable(method, &error))
+    }
+
+    /// Asks without waiting: the answer comes through the session's queue. Never blocks.
+    pub(crate) fn ask(
+        &self,
+        method: &'static str,
+        params: &impl Serialize,
+        link: SessionLink,
+        expect: Expect,
+    ) -> Result<(), CallError> {
+        let id = self.wait(Waiter::Session { link, expect })?;
+        let line = wire::request(id, method, params).map_err(|error| unreadable(method, &error));
+        let sent = line.and_then(|line| self.writer.try_send(line).map_err(|error| self.not_sent(error)));
+        if sent.is_err() {
+            self.take(id);
+        }
+        sent
+    }
+
+    /// Says something that has no answer. What an agent that does not read misses, it misses.
+    pub(crate) fn notify(&self, method: &str, params: &impl Serialize) {
+        match wire::notification(method, params).map(|line| self.writer.try_send(line)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, method, "not said to the agent"),
+            Err(error) => tracing::error!(%error, method, "could not be written"),
+        }
+    }
+
+    /// Answers a request of the agent, under the id it gave.
+    pub(crate) fn answer(&self, id: &RawValue, outcome: &Result<impl Serialize, RpcError>) {
+        match wire::response(id, outcome).map(|line| self.writer.try_send(line)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "an answer did not reach the agent"),
+            Err(error) => tracing::error!(%error, "an answer could not be written"),
+        }
+    }
+
+    /// Who waits for this answer; each is found once.
+    pub(crate) fn take(&self, id: u64) -> Option<Waiter> {
+        match &mut *self.lock() {
+            Waiting::Open(waiters) => waiters.remove(&id),
+            Waiting::Closed(_) => None,
+        }
+    }
+
+    /// The agent is gone. Gives back all who wait; who asks from now on hears the reason at once.
+    pub(crate) fn close(&self, reason: &str) -> Vec<Waiter> {
+        self.writer.close();
+        match std::mem::replace(&mut *self.lock(), Waiting::Closed(reason.to_owned())) {
+            Waiting::Open(waiters) => waiters.into_values().collect(),
+            Waiting::Closed(_) => Vec::new(),
+        }
+    }
+
+    fn wait(&self, waiter: Waiter) -> Result<u64, CallError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        match &mut *self.lock() {
+            Waiting::Open(waiters) => {
+                waiters.insert(id, waiter);
+                Ok(id)
+            }
+            Waiting::Closed(reason) => Err(CallError::Gone(reason.clone())),
+        }
+    }
+
+    fn gone(&self) -> CallError {
+        match &*self.lock() {
+            Waiting::Closed(reason) => CallError::Gone(reason.clone()),
+            Waiting::Open(_) => CallError::Gone("it takes no more input".into()),
+        }
+    }
+
+    fn not_sent(&self, error: SendError) -> CallError {
+        match error {
+            SendError::Closed => self.gone(),
+            _ => CallError::Stalled,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Forget<'a> {
+    peer: &'a Peer,
+    id: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.peer.take(self.id);
+    }
+}
+
+fn unreadable(method: &'static str, reason: &serde_json::Error) -> CallError {
+    CallError::Unreadable { method, reason: reason.to_string() }
+}

@@ -1,0 +1,244 @@
+//! Which session a line of the agent belongs to.
+//!
+//! The reader of the agent's stdout sends through here; sessions outlive the process that serves them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent_client_protocol_schema::v1 as acp;
+use protocol::{AgentSessionId, TurnId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection::Connection;
+use super::peer::Reply;
+use crate::provider::ProviderError;
+
+/// How many lines may wait for one session. When it is full the agent's pipe fills: a session that cannot follow slows
+/// its agent down, and costs no memory.
+const INPUT_QUEUE_MAX: usize = 256;
+/// Calls of the hub that may wait; it makes one at a time.
+const COMMAND_QUEUE_MAX: usize = 16;
+/// Updates for a session whose creation has not been answered yet; a handful is seen in practice.
+const EARLY_UPDATES_MAX: usize = 64;
+const EARLY_UPDATE_BYTES_MAX: usize = 256 * 1024;
+
+/// What comes to a session from its agent, in the agent's order.
+#[derive(Debug)]
+pub(crate) enum SessionInput {
+    Update(String),
+    Permission {
+        id: Box<RawValue>,
+        request: PermissionRequest,
+    },
+    Answer {
+        expect: Expect,
+        reply: Reply,
+    },
+    /// A terminal of ours printed something.
+    Terminal {
+        id: String,
+        text: String,
+    },
+    /// Words for the user about the agent.
+    Notice(String),
+    /// The process is gone. Everything it said came before.
+    Lost {
+        detail: String,
+        by_hand: bool,
+    },
+    /// A process is there to go on with; resolves when the session is taken up again or cannot be.
+    Attach {
+        connection: Arc<Connection>,
+        done: oneshot::Sender<Result<(), ProviderError>>,
+    },
+}
+
+/// What an answer in the session's queue answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Expect {
+    Prompt(TurnId),
+    /// `session/new`, `resume` or `load`, to go on with a session that exists here.
+    New,
+    Resume,
+    Load,
+    Close,
+    /// `session/set_mode` or `set_config_option`, by the number under which somebody waits for it.
+    Option(u64),
+}
+
+/// What the hub asks of a session. Goes ahead of the agent's lines: a cancel must not wait behind a flood.
+#[derive(Debug)]
+pub(crate) enum SessionCommand {
+    Send {
+        text: String,
+        reply: oneshot::Sender<Result<TurnId, ProviderError>>,
+    },
+    Cancel,
+    SetOption {
+        option: String,
+        value: String,
+        reply: oneshot::Sender<Result<(), ProviderError>>,
+    },
+    /// Lets go of the agent's side and takes it up again.
+    Renew {
+        reply: oneshot::Sender<Result<(), ProviderError>>,
+    },
+    /// Settles what was said and lets go. `politely` closes the agent's side as well.
+    Close {
+        politely: bool,
+        reply: oneshot::Sender<()>,
+    },
+}
+
+/// Our own reading of `session/request_permission`: an option of an unknown kind must not lose the question.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PermissionRequest {
+    pub(crate) tool_call: acp::ToolCallUpdate,
+    #[serde(default)]
+    pub(crate) options: Vec<OfferedOption>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OfferedOption {
+    pub(crate) option_id: String,
+    #[serde(default)]
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) kind: String,
+}
+
+/// The way to a session.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionLink {
+    pub(crate) inputs: mpsc::Sender<SessionInput>,
+    pub(crate) commands: mpsc::Sender<SessionCommand>,
+    /// Where the agent may read and write through us, symlinks resolved.
+    pub(crate) directory: Arc<PathBuf>,
+    attached: Arc<AtomicBool>,
+}
+
+/// The session's own ends of its link.
+#[derive(Debug)]
+pub(crate) struct SessionEnds {
+    pub(crate) inputs: mpsc::Receiver<SessionInput>,
+    pub(crate) commands: mpsc::Receiver<SessionCommand>,
+    pub(crate) link: SessionLink,
+}
+
+impl SessionLink {
+    pub(crate) fn new(directory: PathBuf) -> SessionEnds {
+        let (inputs, inputs_end) = mpsc::channel(INPUT_QUEUE_MAX);
+        let (commands, commands_end) = mpsc::channel(COMMAND_QUEUE_MAX);
+        let link = Self { inputs, commands, directory: Arc::new(directory), attached: Arc::default() };
+        SessionEnds { inputs: inputs_end, commands: commands_end, link }
+    }
+
+    pub(crate) fn is_attached(&self) -> bool {
+        self.attached.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_attached(&self, attached: bool) {
+        self.attached.store(attached, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Router(Mutex<Routes>);
+
+#[derive(Debug, Default)]
+struct Routes {
+    sessions: HashMap<AgentSessionId, SessionLink>,
+    /// Updates that came before their session was known here.
+    early: Vec<(String, String)>,
+    /// Sessions being created.
+    expected: usize,
+}
+
+impl Router {
+    /// False when the session is there already.
+    pub(crate) fn add(&self, id: AgentSessionId, link: SessionLink) -> bool {
+        let mut routes = self.lock();
+        let is_new = !routes.sessions.contains_key(&id);
+        if is_new {
+            routes.sessions.insert(id, link);
+        }
+        is_new
+    }
+
+    pub(crate) fn remove(&self, id: &AgentSessionId) {
+        self.lock().sessions.remove(id);
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<SessionLink> {
+        let id = AgentSessionId::parse(id).ok()?;
+        self.lock().sessions.get(&id).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<SessionLink> {
+        self.lock().sessions.values().cloned().collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().sessions.is_empty()
+    }
+
+    /// A session is being created: what comes for an unknown one may be meant for it. Ends with [`Self::adopt`] or
+    /// [`Self::give_up`].
+    pub(crate) fn expect(&self) {
+        self.lock().expected += 1;
+    }
+
+    /// The session that was expected is there. What came for it too early is in its queue before anything newer.
+    /// False when a session of that id is there already.
+    pub(crate) fn adopt(&self, id: AgentSessionId, link: SessionLink) -> bool {
+        let mut routes = self.lock();
+        if routes.sessions.contains_key(&id) {
+            routes.end_expectation();
+            return false;
+        }
+        routes.early.retain(|(session, update)| {
+            let is_ours = session == id.as_str();
+            if is_ours && link.inputs.try_send(SessionInput::Update(update.clone())).is_err() {
+                tracing::warn!(session, "an early update was lost");
+            }
+            !is_ours
+        });
+        routes.sessions.insert(id, link);
+        routes.end_expectation();
+        true
+    }
+
+    pub(crate) fn give_up(&self) {
+        self.lock().end_expectation();
+    }
+
+    /// Keeps an update of an unknown session if it may be meant for one that is being created.
+    pub(crate) fn keep_early(&self, session: &str, update: &str) -> bool {
+        let mut routes = self.lock();
+        let has_room = routes.early.len() < EARLY_UPDATES_MAX && update.len() <= EARLY_UPDATE_BYTES_MAX;
+        let keep = routes.expected > 0 && has_room;
+        if keep {
+            routes.early.push((session.to_owned(), update.to_owned()));
+        }
+        keep
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Routes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Routes {
+    fn end_expectation(&mut self) {
+        self.expected = self.expected.saturating_sub(1);
+        if self.expected == 0 {
+            self.early.clear();
+        }
+    }
+}

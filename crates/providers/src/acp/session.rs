@@ -1,0 +1,604 @@
+//! One open session: the task that owns its turn, its translation and its channel to the hub.
+//!
+//! Comes in: the hub's commands, and what the agent says, in its order. Goes out: provider events, and lines to the
+//! agent. It outlives the process behind it. No arm of its loop waits for the world: every answer of the agent comes
+//! back through the same queue as everything else it says.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use agent_client_protocol_schema::v1 as acp;
+use protocol::{
+    AgentSessionId, AgentStatus, Continuity, ErrorCode, ErrorDetail, Permission, PermissionDecision, SessionFacts,
+    SessionId, Timestamp, TurnId,
+};
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use super::history::HistoryBuilder;
+use super::options::Setter;
+use super::peer::{CallError, Reply};
+use super::router::{Expect, PermissionRequest, SessionCommand, SessionEnds, SessionInput, SessionLink};
+use super::step::Output;
+use super::supervisor::{Command, Context};
+use super::translate::Translator;
+use super::wire::{PromptResult, SessionSetup, Update};
+use crate::outlet::Outlet;
+use crate::permission::{Decision, PermissionKind, PermissionOption};
+use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
+
+/// Lines of the agent taken in at once; the hub's commands and the way out get their turn in between.
+const INPUTS_AT_ONCE: usize = 64;
+/// For a running turn to end when its session is let go of, and for the agent to close its side.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+/// Output of a terminal that no tool call shows yet.
+const TERMINAL_BYTES_KEPT_MAX: usize = 1024 * 1024;
+
+pub(crate) struct Session {
+    pub(super) context: Arc<Context>,
+    pub(super) id: AgentSessionId,
+    pub(super) directory: PathBuf,
+    pub(super) link: SessionLink,
+    inputs: mpsc::Receiver<SessionInput>,
+    commands: mpsc::Receiver<SessionCommand>,
+    agent_status: watch::Receiver<StatusReport>,
+    told_status: StatusReport,
+    pub(super) connection: Option<Arc<Connection>>,
+    pub(super) translator: Translator,
+    pub(super) outlet: Outlet,
+    pub(super) attachment: Attachment,
+    turn: Option<Turn>,
+    /// A message that waits for the agent to take the session up.
+    pub(super) waiting: Option<(String, oneshot::Sender<Result<TurnId, ProviderError>>)>,
+    /// Who waits for the same.
+    pub(super) attaching: Option<oneshot::Sender<Result<(), ProviderError>>>,
+    pub(super) loading: Option<Loading>,
+    /// The agent was given a message, so the session is on its disk.
+    pub(super) prompted: bool,
+    setting: HashMap<u64, Setting>,
+    settings_asked: u64,
+    terminal_output: HashMap<String, String>,
+    leaving: Option<Leaving>,
+}
+
+/// How the agent's process stands to this session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attachment {
+    Attached,
+    /// It knows nothing of it; it is asked to take it up when that is needed.
+    Detached,
+    /// It was asked, and has until then to answer. With `discard` it tells the whole past again.
+    Attaching {
+        due: Instant,
+        discard: bool,
+    },
+    Closing {
+        due: Instant,
+    },
+}
+
+#[derive(Debug)]
+struct Turn {
+    id: TurnId,
+    heard: Instant,
+    /// When its silence was last told.
+    silent_since: Option<Instant>,
+    /// Cancelled; the agent has until then to end it.
+    cancelled: Option<Instant>,
+}
+
+pub(super) struct Loading {
+    pub(super) history: HistoryBuilder,
+    pub(super) reply: oneshot::Sender<Result<History, ProviderError>>,
+}
+
+struct Setting {
+    setter: Setter,
+    value: String,
+    reply: oneshot::Sender<Result<(), ProviderError>>,
+}
+
+struct Leaving {
+    due: Instant,
+    politely: bool,
+    reply: Option<oneshot::Sender<()>>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        context: Arc<Context>,
+        id: AgentSessionId,
+        directory: PathBuf,
+        ends: SessionEnds,
+        connection: Arc<Connection>,
+        events: mpsc::Sender<ProviderEvent>,
+    ) -> Self {
+        let session = SessionId::new(&context.agent.cli_type, &id);
+        let agent_status = context.status.subscribe();
+        Self {
+            translator: Translator::new(session.clone(), connection.about().quirks),
+            outlet: Outlet::new(session, events),
+            agent_status,
+            told_status: StatusReport::default(),
+            id,
+            directory,
+            link: ends.link,
+            inputs: ends.inputs,
+            commands: ends.commands,
+            connection: Some(connection),
+            attachment: Attachment::Detached,
+            turn: None,
+            waiting: None,
+            attaching: None,
+            loading: None,
+            prompted: false,
+            setting: HashMap::new(),
+            settings_asked: 0,
+            terminal_output: HashMap::new(),
+            leaving: None,
+            context,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let mut batch = Vec::with_capacity(INPUTS_AT_ONCE);
+        self.tell_status();
+        while !self.is_left() {
+            let due = self.deadline();
+            tokio::select! {
+                biased; // A cancel must not wait behind a flood of output.
+                Some(command) = self.commands.recv() => self.obey(command),
+                _closed = self.outlet.flush() => break,
+                () = tokio::time::sleep_until(due), if due <= Instant::now() + FAR => self.tick(),
+                _ = self.inputs.recv_many(&mut batch, INPUTS_AT_ONCE), if !self.outlet.is_congested() => {
+                    batch.drain(..).for_each(|input| self.receive(input));
+                }
+                Ok(()) = self.agent_status.changed() => self.tell_status(),
+            }
+        }
+        self.leave().await;
+    }
+
+    fn obey(&mut self, command: SessionCommand) {
+        match command {
+            SessionCommand::Send { text, reply } => self.send(text, reply),
+            SessionCommand::Cancel => self.cancel(),
+            SessionCommand::SetOption { option, value, reply } => self.set_option(&option, value, reply),
+            SessionCommand::Renew { reply } => self.renew(reply),
+            SessionCommand::Close { politely, reply } => {
+                self.cancel();
+                let due = if self.turn.is_some() { Instant::now() + LEAVE_WITHIN } else { Instant::now() };
+                self.leaving = Some(Leaving { due, politely, reply: Some(reply) });
+            }
+        }
+    }
+
+    fn receive(&mut self, input: SessionInput) {
+        match input {
+            SessionInput::Update(text) => self.update(Update::read(&text)),
+            SessionInput::Permission { id, request } => self.permission(&id, request),
+            SessionInput::Answer { expect, reply } => self.answer(expect, reply),
+            SessionInput::Terminal { id, text } => self.terminal(id, &text),
+            SessionInput::Notice(text) => {
+                let notice = acp::Notice::new(acp::NoticeSeverity::Warning, text);
+                self.update(Update::Notice(notice));
+            }
+            SessionInput::Lost { detail, by_hand } => self.lost(&detail, by_hand),
+            SessionInput::Attach { connection, done } => {
+                self.connection = Some(connection);
+                self.attaching = Some(done);
+                self.attach();
+            }
+        }
+    }
+
+    fn update(&mut self, update: Update) {
+        self.heard();
+        if matches!(self.attachment, Attachment::Attaching { discard: true, .. }) && update.is_said() {
+            return;
+        }
+        let output = self.translator.update(update, now());
+        self.publish(output);
+        self.show_terminals();
+    }
+
+    pub(super) fn publish(&mut self, output: Output) {
+        if let Some(loading) = &mut self.loading {
+            return loading.history.add(output, now());
+        }
+        for turn in output.begun {
+            self.outlet.begin(turn);
+        }
+        for event in output.events {
+            self.outlet.push(event);
+        }
+        self.tell(output.facts);
+    }
+
+    pub(super) fn tell(&mut self, facts: SessionFacts) {
+        if !facts.is_empty() {
+            self.outlet.say(ProviderEvent::Facts(facts));
+        }
+    }
+
+    fn send(&mut self, text: String, reply: oneshot::Sender<Result<TurnId, ProviderError>>) {
+        if self.turn.is_some() || self.waiting.is_some() {
+            return drop(reply.send(Err(ProviderError::TurnInProgress)));
+        }
+        if self.connection.is_none() {
+            return drop(reply.send(Err(self.unavailable())));
+        }
+        match self.attachment {
+            Attachment::Attached => drop(reply.send(self.prompt(&text))),
+            Attachment::Attaching { .. } | Attachment::Closing { .. } => self.waiting = Some((text, reply)),
+            Attachment::Detached => {
+                self.waiting = Some((text, reply));
+                self.attach();
+            }
+        }
+    }
+
+    /// Hands the message to the agent. There is no sign that it was accepted but that it could be sent.
+    pub(super) fn prompt(&mut self, text: &str) -> Result<TurnId, ProviderError> {
+        let Some(connection) = &self.connection else { return Err(self.unavailable()) };
+        let id = TurnId::generate();
+        let request = acp::PromptRequest::new(self.id.to_string(), vec![acp::ContentBlock::from(text.to_owned())]);
+        let expect = Expect::Prompt(id.clone());
+        connection
+            .peer
+            .ask("session/prompt", &request, self.link.clone(), expect)
+            .map_err(|error| self.failed(&error))?;
+        self.prompted = true;
+        self.turn = Some(Turn { id: id.clone(), heard: Instant::now(), silent_since: None, cancelled: None });
+        let output = self.translator.begin_turn(id.clone(), text, now());
+        self.publish(output);
+        Ok(id)
+    }
+
+    pub(super) fn cancel(&mut self) {
+        let (Some(turn), Some(connection)) = (&mut self.turn, &self.connection) else { return };
+        if turn.cancelled.is_none() {
+            turn.cancelled = Some(Instant::now() + self.context.settings.cancel_grace);
+            connection.peer.notify("session/cancel", &acp::CancelNotification::new(self.id.to_string()));
+        }
+    }
+
+    fn permission(&mut self, id: &RawValue, request: PermissionRequest) {
+        self.heard();
+        let options: Vec<PermissionOption> = request.options.into_iter().map(offered).collect();
+        let is_cancelled = self.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some());
+        let decision = if is_cancelled {
+            Decision { chosen: None, record: Permission { decision: PermissionDecision::Cancelled, option: None } }
+        } else {
+            self.context.settings.permissions.decide(&options)
+        };
+        let outcome = match &decision.chosen {
+            Some(option) => {
+                acp::RequestPermissionOutcome::Selected(acp::SelectedPermissionOutcome::new(option.id.clone()))
+            }
+            None => acp::RequestPermissionOutcome::Cancelled,
+        };
+        if let Some(connection) = &self.connection {
+            connection.peer.answer(id, &Ok(acp::RequestPermissionResponse::new(outcome)));
+        }
+        let output = self.translator.permission(request.tool_call, decision.record, now());
+        self.publish(output);
+    }
+
+    fn answer(&mut self, expect: Expect, reply: Reply) {
+        match expect {
+            Expect::Prompt(turn) => self.prompt_answered(&turn, reply),
+            Expect::New | Expect::Resume | Expect::Load => self.attach_answered(&expect, reply),
+            Expect::Close => self.closed(),
+            Expect::Option(number) => self.option_answered(number, reply),
+        }
+    }
+
+    fn prompt_answered(&mut self, turn: &TurnId, reply: Reply) {
+        if self.turn.as_ref().is_none_or(|running| running.id != *turn) {
+            return;
+        }
+        let result = match reply {
+            Ok(text) => serde_json::from_str::<PromptResult>(&text)
+                .map_err(|error| super::wire::RpcError::new(super::wire::PARSE_ERROR, error.to_string())),
+            Err(CallError::Refused(error)) => Err(error),
+            // The process is gone: that is told when it is known how.
+            Err(_) => return,
+        };
+        // Nobody waits for the supervisor.
+        let _ = self.context.supervisor.try_send(Command::Proved);
+        self.end_turn(result);
+    }
+
+    /// The turn is over as far as anyone sees. Some agents leave a command running after a cancel: closing the session
+    /// ends it, and it is taken up again with the next message.
+    pub(super) fn end_turn(&mut self, result: Result<PromptResult, super::wire::RpcError>) {
+        let was_cancelled = result.as_ref().is_ok_and(|result| result.stop_reason == "cancelled");
+        let left_running = was_cancelled && self.translator.has_open_command();
+        self.turn_over();
+        let output = self.translator.end_turn(result, now());
+        self.publish(output);
+        if left_running && self.attachment == Attachment::Attached && self.can_come_back() {
+            self.close();
+        }
+    }
+
+    fn turn_over(&mut self) {
+        if let Some(turn) = self.turn.take()
+            && turn.silent_since.is_some()
+        {
+            self.tell(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
+        }
+        self.terminal_output.clear();
+        if let Some(connection) = &self.connection {
+            connection.terminals.release_session(self.id.as_str());
+        }
+    }
+
+    fn lost(&mut self, detail: &str, by_hand: bool) {
+        self.connection = None;
+        self.attachment = Attachment::Detached;
+        self.link.set_attached(false);
+        let name = self.context.agent.name.clone();
+        if self.turn.is_some() {
+            self.turn_over();
+            let message =
+                if by_hand { format!("{name} was restarted") } else { ErrorCode::ProcessCrash.message(&name) };
+            self.outlet.abort(&ErrorDetail::new(ErrorCode::ProcessCrash, message));
+            self.translator.abandon_turn();
+        }
+        let crashed = ProviderError::Crashed { name, detail: detail.to_owned() };
+        self.attach_over(Err(&crashed));
+        for (_, setting) in self.setting.drain() {
+            drop(setting.reply.send(Err(crashed.clone())));
+        }
+        if !by_hand {
+            let detail = Some(detail.to_owned()).filter(|detail| !detail.is_empty());
+            self.say_status(StatusReport { status: AgentStatus::Disconnected, detail, ..StatusReport::default() });
+        }
+    }
+
+    fn set_option(&mut self, option: &str, value: String, reply: oneshot::Sender<Result<(), ProviderError>>) {
+        let name = self.context.agent.name.clone();
+        let Some(setter) = self.translator.options().setter(option, &value) else {
+            let message = format!("{name} offers no {option} {value:?}");
+            return drop(reply.send(Err(ProviderError::Protocol { name, message })));
+        };
+        let connection = self.connection.as_ref().filter(|_| self.attachment == Attachment::Attached);
+        let Some(connection) = connection else { return drop(reply.send(Err(self.unavailable()))) };
+        self.settings_asked += 1;
+        let expect = Expect::Option(self.settings_asked);
+        let id = self.id.to_string();
+        let link = self.link.clone();
+        let asked = match setter {
+            Setter::Mode => {
+                let request = acp::SetSessionModeRequest::new(id, value.clone());
+                connection.peer.ask("session/set_mode", &request, link, expect)
+            }
+            Setter::Choice => {
+                let choice = acp::SessionConfigValueId::new(value.clone());
+                let request = acp::SetSessionConfigOptionRequest::new(id, option.to_owned(), choice);
+                connection.peer.ask("session/set_config_option", &request, link, expect)
+            }
+            Setter::Boolean => {
+                let request = acp::SetSessionConfigOptionRequest::new(id, option.to_owned(), value == "true");
+                connection.peer.ask("session/set_config_option", &request, link, expect)
+            }
+        };
+        match asked {
+            Ok(()) => drop(self.setting.insert(self.settings_asked, Setting { setter, value, reply })),
+            Err(error) => drop(reply.send(Err(self.failed(&error)))),
+        }
+    }
+
+    fn option_answered(&mut self, number: u64, reply: Reply) {
+        #[derive(serde::Deserialize)]
+        struct Options {
+            #[serde(rename = "configOptions")]
+            config_options: Vec<acp::SessionConfigOption>,
+        }
+        let Some(setting) = self.setting.remove(&number) else { return };
+        let result = reply.map_err(|error| self.failed(&error)).map(|text| {
+            let facts = match setting.setter {
+                Setter::Mode => Some(self.translator.set_mode(&setting.value)),
+                Setter::Choice | Setter::Boolean => serde_json::from_str::<Options>(&text)
+                    .map(|options| self.translator.set_options(&options.config_options))
+                    .ok(),
+            };
+            self.tell(facts.unwrap_or_default());
+        });
+        drop(setting.reply.send(result));
+    }
+
+    fn terminal(&mut self, id: String, text: &str) {
+        if self.translator.shows_terminal(&id) {
+            let output = self.translator.terminal_output(&id, text, now());
+            return self.publish(output);
+        }
+        let kept = self.terminal_output.entry(id).or_default();
+        if kept.len() + text.len() <= TERMINAL_BYTES_KEPT_MAX {
+            kept.push_str(text);
+        }
+    }
+
+    /// What a terminal printed before a tool call said that it is its own.
+    fn show_terminals(&mut self) {
+        if self.terminal_output.is_empty() {
+            return;
+        }
+        let shown: Vec<String> =
+            self.terminal_output.keys().filter(|id| self.translator.shows_terminal(id)).cloned().collect();
+        for id in shown {
+            if let Some(text) = self.terminal_output.remove(&id) {
+                let output = self.translator.terminal_output(&id, &text, now());
+                self.publish(output);
+            }
+        }
+    }
+
+    fn heard(&mut self) {
+        let Some(turn) = &mut self.turn else { return };
+        turn.heard = Instant::now();
+        if turn.silent_since.take().is_some() {
+            self.tell(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
+        }
+    }
+
+    /// The next moment at which something has to be done without anyone asking.
+    fn deadline(&self) -> Instant {
+        let silence = self
+            .turn
+            .as_ref()
+            .filter(|_| !self.translator.has_open_tool())
+            .map(|turn| turn.silent_since.unwrap_or(turn.heard) + self.context.settings.silence_after);
+        let attachment = match self.attachment {
+            Attachment::Attaching { due, .. } | Attachment::Closing { due } => Some(due),
+            Attachment::Attached | Attachment::Detached => None,
+        };
+        let cancelled = self.turn.as_ref().and_then(|turn| turn.cancelled).filter(|_| self.can_come_back());
+        let leaving = self.leaving.as_ref().map(|leaving| leaving.due);
+        [silence, attachment, cancelled, leaving]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or_else(|| Instant::now() + FAR * 2)
+    }
+
+    fn tick(&mut self) {
+        let now = Instant::now();
+        match self.attachment {
+            Attachment::Attaching { due, .. } if due <= now => {
+                self.attach_failed(&CallError::TimedOut(self.context.settings.session_timeout));
+            }
+            Attachment::Closing { due } if due <= now => self.closed(),
+            _ => {}
+        }
+        if self.turn.as_ref().and_then(|turn| turn.cancelled).is_some_and(|due| due <= now) && self.can_come_back() {
+            tracing::warn!(session = %self.id, "the agent did not end a cancelled turn");
+            self.end_turn(Ok(PromptResult::cancelled()));
+            if self.attachment == Attachment::Attached {
+                self.close();
+            }
+        }
+        let silence_after = self.context.settings.silence_after;
+        let has_open_tool = self.translator.has_open_tool();
+        if let Some(turn) = self.turn.as_mut().filter(|_| !has_open_tool)
+            && turn.silent_since.unwrap_or(turn.heard) + silence_after <= now
+        {
+            turn.silent_since = Some(now);
+            let silent_ms = u64::try_from((now - turn.heard).as_millis()).unwrap_or(u64::MAX);
+            self.tell(SessionFacts { silent_ms: Some(silent_ms), ..SessionFacts::default() });
+        }
+    }
+
+    fn tell_status(&mut self) {
+        let report = self.agent_status.borrow_and_update().clone();
+        self.say_status(report);
+    }
+
+    fn say_status(&mut self, report: StatusReport) {
+        if report != self.told_status {
+            self.told_status = report.clone();
+            self.outlet.say(ProviderEvent::Status(report));
+        }
+    }
+
+    fn is_left(&self) -> bool {
+        self.leaving.as_ref().is_some_and(|leaving| self.turn.is_none() || leaving.due <= Instant::now())
+    }
+
+    pub(super) fn has_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// A session that could not be opened is not there, from this moment on.
+    pub(super) fn let_go(&mut self) {
+        self.context.router.remove(&self.id);
+        self.leaving.get_or_insert(Leaving { due: Instant::now(), politely: false, reply: None });
+    }
+
+    /// Settles what was said, tells the agent, closes the channel.
+    async fn leave(mut self) {
+        if self.turn.is_some() {
+            self.cancel();
+            self.turn_over();
+            let output = self.translator.end_turn(Ok(PromptResult::cancelled()), now());
+            self.publish(output);
+        }
+        self.context.router.remove(&self.id);
+        self.link.set_attached(false);
+        // The reader of the agent's lines may be waiting for room here.
+        self.inputs.close();
+        while self.inputs.try_recv().is_ok() {}
+        self.attach_over(Err(&ProviderError::SessionNotFound(self.id.clone())));
+        let politely = self.leaving.as_ref().is_none_or(|leaving| leaving.politely);
+        if let Some(connection) = self.connection.take().filter(|connection| politely && connection.about().can_close) {
+            let request = acp::CloseSessionRequest::new(self.id.to_string());
+            let closed = connection.peer.call::<serde_json::Value>("session/close", &request, LEAVE_WITHIN).await;
+            if let Err(error) = closed {
+                tracing::debug!(session = %self.id, %error, "the agent did not close its side");
+            }
+        }
+        // Nobody listens any more, or everything is said.
+        let _ = tokio::time::timeout(LEAVE_WITHIN, self.outlet.drain()).await;
+        drop(self.outlet);
+        if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
+            let _ = reply.send(());
+        }
+    }
+
+    pub(super) fn unavailable(&self) -> ProviderError {
+        let name = self.context.agent.name.clone();
+        let report = self.agent_status.borrow();
+        match report.status {
+            AgentStatus::Disconnected => {
+                ProviderError::Crashed { name, detail: report.detail.clone().unwrap_or_default() }
+            }
+            _ => ProviderError::Unavailable { name },
+        }
+    }
+
+    /// A call that failed, in the words of the contract.
+    pub(super) fn failed(&self, error: &CallError) -> ProviderError {
+        let name = self.context.agent.name.clone();
+        match error {
+            CallError::Refused(error) => ProviderError::Protocol { name, message: error.words() },
+            CallError::Gone(detail) => ProviderError::Crashed { name, detail: detail.clone() },
+            CallError::Stalled | CallError::TimedOut(_) => {
+                ProviderError::Protocol { name: name.clone(), message: format!("{name}: {error}") }
+            }
+            CallError::Unreadable { .. } => ProviderError::Protocol { name, message: error.to_string() },
+        }
+    }
+
+    /// The first words of a session that was just created.
+    pub(crate) fn introduce(&mut self, setup: &SessionSetup) {
+        let facts = self.translator.set_up(setup);
+        self.attachment = Attachment::Attached;
+        self.link.set_attached(true);
+        self.tell(facts);
+        self.outlet.say(ProviderEvent::Continuity(Continuity::Live));
+    }
+}
+
+/// Further away than any deadline of ours: nothing to wake up for.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+fn offered(option: super::router::OfferedOption) -> PermissionOption {
+    let kind = match option.kind.as_str() {
+        "allow_once" => PermissionKind::AllowOnce,
+        "allow_always" => PermissionKind::AllowAlways,
+        "reject_once" => PermissionKind::RejectOnce,
+        "reject_always" => PermissionKind::RejectAlways,
+        _ => PermissionKind::Unknown,
+    };
+    PermissionOption { id: option.option_id, name: option.name, kind }
+}
+
+pub(super) fn now() -> Timestamp {
+    SystemTime::now().into()
+}

@@ -1,0 +1,35 @@
+//! What may be set about ACP agents.
+
+use std::time::Duration;
+
+use agent_process::StopLadder;
+
+use crate::permission::PermissionPolicy;
+
+/// The same for every ACP agent.
+#[derive(Clone, Debug)]
+pub struct AcpSettings {
+    /// For the process to come up and answer the handshake.
+    pub start_timeout: Duration,
+    /// After so long without a word, and with no tool running, a turn counts as silent.
+    pub silence_after: Duration,
+    /// For `session/new` and the like. Codex takes 15 s when it cannot reach its model list.
+    pub session_timeout: Duration,
+    /// How long a cancelled turn may take to end before its session is closed and taken up anew.
+    pub cancel_grace: Duration,
+    pub permissions: PermissionPolicy,
+    pub stop: StopLadder,
+}
+
+impl Default for AcpSettings {
+    fn default() -> Self {
+        Self {
+            start_timeout: Duration::from_secs(15),
+            silence_after: Duration::from_secs(30),
+            session_timeout: Duration::from_secs(60),
+            cancel_grace: Duration::from_secs(10),
+            permissions: PermissionPolicy::default(),
+            stop: StopLadder::default(),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! One agent process at a time, for all sessions of the agent: when it starts, that it is lost, when it starts again.
+//!
+//! Comes in: that somebody needs the agent, and how its process ended. Goes out: the connection, and the state of the
+//! agent for everyone to watch. Sessions are taken up again before "connected" is said.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use agent_process::StopLadder;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::agent::AcpAgent;
+use super::connection::{self, Connection};
+use super::router::{Router, SessionCommand, SessionInput};
+use super::settings::AcpSettings;
+use crate::lifecycle::{Lifecycle, Loss};
+use crate::provider::{ProviderError, StatusReport};
+
+/// Calls that may wait for the supervisor; it answers at once.
+pub(crate) const COMMAND_QUEUE_MAX: usize = 64;
+/// For all sessions to settle when we end.
+const SETTLE_WITHIN: Duration = Duration::from_secs(4);
+
+/// What the parts of one agent's provider share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) agent: AcpAgent,
+    pub(crate) settings: AcpSettings,
+    pub(crate) router: Router,
+    pub(crate) supervisor: mpsc::Sender<Command>,
+    pub(crate) status: watch::Sender<StatusReport>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// The agent is needed.
+    Connect(oneshot::Sender<Result<Arc<Connection>, ProviderError>>),
+    /// The user wants it started anew.
+    Reconnect(oneshot::Sender<Result<(), ProviderError>>),
+    /// It did something useful.
+    Proved,
+    /// The connection, if there is one.
+    Peek(oneshot::Sender<Option<Arc<Connection>>>),
+}
+
+pub(crate) struct Supervisor {
+    context: Arc<Context>,
+    commands: mpsc::Receiver<Command>,
+    lifecycle: Lifecycle,
+    began: Instant,
+    connection: Option<Arc<Connection>>,
+    starting: Option<oneshot::Receiver<Result<Arc<Connection>, ProviderError>>>,
+    /// The one process, and whatever has to be done beside it.
+    tasks: JoinSet<Option<Ended>>,
+    waiting: Vec<oneshot::Sender<Result<Arc<Connection>, ProviderError>>>,
+    reconnecting: Vec<oneshot::Sender<Result<(), ProviderError>>>,
+    /// The user asked for the end that comes next.
+    by_hand: Arc<AtomicBool>,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+struct Ended {
+    detail: String,
+    clean: bool,
+}
+
+impl Supervisor {
+    pub(crate) fn new(context: Arc<Context>, commands: mpsc::Receiver<Command>) -> Self {
+        Self {
+            context,
+            commands,
+            lifecycle: Lifecycle::default(),
+            began: Instant::now(),
+            connection: None,
+            starting: None,
+            tasks: JoinSet::new(),
+            waiting: Vec::new(),
+            reconnecting: Vec::new(),
+            by_hand: Arc::default(),
+        }
+    }
+
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        loop {
+            let due = self.lifecycle.deadline().map(|due| self.began + due);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                command = self.commands.recv() => match command {
+                    Some(command) => self.obey(command),
+                    None => break,
+                },
+                result = started(&mut self.starting) => self.started(result),
+                ended = self.tasks.join_next(), if !self.tasks.is_empty() => match ended {
+                    Some(Ok(Some(ended))) => self.ended(ended),
+                    Some(Ok(None)) | None => {}
+                    Some(Err(error)) => self.ended(Ended { detail: error.to_string(), clean: false }),
+                },
+                () = at(due) => if self.lifecycle.want() { self.start() },
+            }
+        }
+        self.shut_down().await;
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Connect(reply) => match &self.connection {
+                Some(connection) => drop(reply.send(Ok(Arc::clone(connection)))),
+                None => {
+                    self.waiting.push(reply);
+                    if self.lifecycle.want() {
+                        self.start();
+                    }
+                }
+            },
+            Command::Reconnect(reply) => {
+                self.reconnecting.push(reply);
+                if self.lifecycle.restart_by_hand() {
+                    match self.connection.take() {
+                        Some(connection) => {
+                            self.by_hand.store(true, Ordering::Relaxed);
+                            let ladder = StopLadder { grace_eof: Duration::ZERO, ..self.context.settings.stop };
+                            self.tasks.spawn(async move {
+                                connection.handle.stop(ladder).await;
+                                None
+                            });
+                            self.publish(self.report());
+                        }
+                        None => self.start(),
+                    }
+                }
+            }
+            Command::Proved => self.lifecycle.proved(),
+            Command::Peek(reply) => drop(reply.send(self.connection.clone())),
+        }
+    }
+
+    fn start(&mut self) {
+        self.publish(self.report());
+        let (ready, starting) = oneshot::channel();
+        self.starting = Some(starting);
+        self.by_hand.store(false, Ordering::Relaxed);
+        self.tasks.spawn(serve(Arc::clone(&self.context), ready, Arc::clone(&self.by_hand)));
+    }
+
+    fn started(&mut self, result: Result<Arc<Connection>, ProviderError>) {
+        self.starting = None;
+        if let Ok(connection) = &result {
+            self.connection = Some(Arc::clone(connection));
+            self.lifecycle.connected();
+            self.publish(self.report());
+        }
+        for waiting in self.waiting.drain(..) {
+            drop(waiting.send(result.clone()));
+        }
+        for waiting in self.reconnecting.drain(..) {
+            drop(waiting.send(result.clone().map(drop)));
+        }
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        // What it said of its start comes first.
+        if let Some(mut starting) = self.starting.take() {
+            let silent = |_| Err(ProviderError::Internal(ended.detail.clone()));
+            self.started(starting.try_recv().unwrap_or_else(silent));
+        }
+        self.connection = None;
+        if self.by_hand.load(Ordering::Relaxed) {
+            return self.start();
+        }
+        let wanted = !self.context.router.is_empty();
+        let peaceful = ended.clean && !wanted && self.lifecycle.is_connected();
+        tracing::warn!(agent = %self.context.agent.cli_type, detail = ended.detail, wanted, "agent lost");
+        for report in self.lifecycle.lost(Loss { detail: ended.detail, wanted, peaceful }, self.began.elapsed()) {
+            self.publish(report);
+        }
+    }
+
+    async fn shut_down(mut self) {
+        let mut settled = Vec::new();
+        for link in self.context.router.all() {
+            let (reply, done) = oneshot::channel();
+            if link.commands.send(SessionCommand::Close { politely: false, reply }).await.is_ok() {
+                settled.push(done);
+            }
+        }
+        let all = async {
+            for done in settled {
+                // A session that is gone has settled.
+                let _ = done.await;
+            }
+        };
+        if tokio::time::timeout(SETTLE_WITHIN, all).await.is_err() {
+            tracing::warn!(agent = %self.context.agent.cli_type, "not every session settled in time");
+        }
+        if let Some(connection) = self.connection.take() {
+            connection.handle.stop(self.context.settings.stop).await;
+        }
+        // A process that was just starting goes with its task.
+        self.tasks.shutdown().await;
+        self.context.status.send_replace(StatusReport::default());
+    }
+
+    fn report(&self) -> StatusReport {
+        self.lifecycle.report(self.began.elapsed())
+    }
+
+    fn publish(&self, report: StatusReport) {
+        self.context.status.send_replace(report);
+    }
+}
+
+/// From the start of a process to its end.
+async fn serve(
+    context: Arc<Context>,
+    ready: oneshot::Sender<Result<Arc<Connection>, ProviderError>>,
+    by_hand: Arc<AtomicBool>,
+) -> Option<Ended> {
+    let (connection, reader) = match Connection::start(&context.agent).await {
+        Ok(started) => started,
+        Err(error) => {
+            let detail = error.to_string();
+            drop(ready.send(Err(error)));
+            return Some(Ended { detail, clean: false });
+        }
+    };
+    let reading = connection::run(Arc::clone(&connection), reader, &context.router, &context.settings);
+    let starting = async {
+        match connection.shake_hands(&context.agent, &context.settings).await {
+            Ok(()) => {
+                take_up_sessions(&context, &connection).await;
+                drop(ready.send(Ok(Arc::clone(&connection))));
+                None
+            }
+            Err(error) => {
+                let detail = error.to_string();
+                drop(ready.send(Err(error)));
+                connection.handle.stop(StopLadder { grace_eof: Duration::ZERO, ..context.settings.stop }).await;
+                Some(detail)
+            }
+        }
+    };
+    let (report, refused) = tokio::join!(reading, starting);
+    let detail = refused.unwrap_or_else(|| report.to_string());
+    for link in context.router.all() {
+        let by_hand = by_hand.load(Ordering::Relaxed);
+        // A session that is gone need not know.
+        drop(link.inputs.send(SessionInput::Lost { detail: detail.clone(), by_hand }).await);
+    }
+    Some(Ended { detail, clean: report.is_success() })
+}
+
+/// Every open session is handed to the new process. One that cannot be taken up says so itself.
+async fn take_up_sessions(context: &Context, connection: &Arc<Connection>) {
+    let mut taken_up = Vec::new();
+    for link in context.router.all() {
+        let (done, result) = oneshot::channel();
+        let connection = Arc::clone(connection);
+        if link.inputs.send(SessionInput::Attach { connection, done }).await.is_ok() {
+            taken_up.push(result);
+        }
+    }
+    for result in taken_up {
+        if let Ok(Err(error)) = result.await {
+            tracing::warn!(agent = %context.agent.cli_type, %error, "a session was not taken up again");
+        }
+    }
+}
+
+async fn started(
+    starting: &mut Option<oneshot::Receiver<Result<Arc<Connection>, ProviderError>>>,
+) -> Result<Arc<Connection>, ProviderError> {
+    match starting {
+        Some(starting) => match starting.await {
+            Ok(result) => result,
+            // The task ended without a word: its own end tells.
+            Err(_) => std::future::pending().await,
+        },
+        None => std::future::pending().await,
+    }
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}

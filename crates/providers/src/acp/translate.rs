@@ -1,0 +1,579 @@
+//! What an ACP agent says, as stream events and session facts.
+//!
+//! Comes in: the updates of one session in order, the prompts we send and their results, and the time. Goes out:
+//! events, each of a turn, and facts. Kept out: tasks, processes, clocks. Items keep the agent's ids (`messageId`,
+//! `toolCallId`) where it gives any; else their place in the turn is their id. The same code reads a live turn and
+//! the replay of `session/load`, where a user's message begins a turn.
+
+use std::collections::VecDeque;
+
+use agent_client_protocol_schema::MaybeUndefined;
+use agent_client_protocol_schema::v1 as acp;
+use protocol::stream::{ItemCancelled, ResponseError, ResponseStart};
+use protocol::{
+    ErrorCode, ErrorDetail, ItemId, Origin, Permission, ResponseStatus, SessionFacts, SessionId, StreamPayload,
+    Timestamp, TurnId, Usage,
+};
+
+use super::content::{block_text, plain_words};
+use super::options::{self, Options};
+use super::step::{Output, Step, Voice};
+use super::tool::{self, Source, ToolState};
+use super::wire::{PromptResult, RpcError, SessionSetup, Update};
+
+/// Turns that have ended and may still be spoken of.
+const ENDED_TURNS_KEPT: usize = 8;
+/// Texts longer than this are answers, not the words of an error.
+const ERROR_WORDS_BYTES_MAX: usize = 4096;
+/// What Claude Code writes into its history where a turn was cancelled.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// What agents do differently.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Quirks {
+    /// Text without a `messageId` is not the model's: an error, a warning, the answer to a command.
+    pub(crate) notices_have_no_message_id: bool,
+}
+
+impl Quirks {
+    /// Known by the name the agent gives itself in the handshake.
+    pub(crate) fn of(agent: Option<&acp::Implementation>) -> Self {
+        let name = agent.map_or("", |agent| agent.name.as_str());
+        Self { notices_have_no_message_id: name == "@agentclientprotocol/codex-acp" }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Translator {
+    session: SessionId,
+    quirks: Quirks,
+    options: Options,
+    /// Oldest first. Only the last one can be open.
+    turns: VecDeque<Turn>,
+    /// A replay: turns begin by themselves, and nobody knows when things happened.
+    replaying: bool,
+    turns_begun: u64,
+    /// Something is shown as going on.
+    active: bool,
+    /// What the session has cost in all, in US dollars, now and when the turn began.
+    cost: Option<f64>,
+    cost_before: Option<f64>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    id: TurnId,
+    open: bool,
+    tools: Vec<ToolState>,
+    /// Messages and thoughts that have begun.
+    texts: Vec<ItemId>,
+    /// The text that grows now.
+    growing: Option<Growing>,
+    items_begun: usize,
+    /// The user's words, to know an echo of them.
+    prompt: String,
+}
+
+#[derive(Debug)]
+struct Growing {
+    item_id: ItemId,
+    voice: Voice,
+    message_id: Option<String>,
+    /// The whole text, as long as it is short enough to be an error's.
+    words: Option<String>,
+}
+
+impl Translator {
+    pub(crate) fn new(session: SessionId, quirks: Quirks) -> Self {
+        Self {
+            session,
+            quirks,
+            options: Options::default(),
+            turns: VecDeque::new(),
+            replaying: false,
+            turns_begun: 0,
+            active: false,
+            cost: None,
+            cost_before: None,
+        }
+    }
+
+    /// Reads what follows as the replay of `session/load`, until [`Self::end_replay`].
+    pub(crate) fn begin_replay(&mut self) {
+        self.replaying = true;
+    }
+
+    pub(crate) fn end_replay(&mut self, now: Timestamp) -> Output {
+        let mut step = Step::new(now);
+        self.finish_replayed(ResponseStatus::Completed, &mut step);
+        self.replaying = false;
+        step.into_output(&self.session)
+    }
+
+    /// The agent goes on under another id.
+    pub(crate) fn rename(&mut self, session: SessionId) {
+        self.session = session;
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(crate) fn set_up(&mut self, setup: &SessionSetup) -> SessionFacts {
+        self.options.set_up(setup)
+    }
+
+    pub(crate) fn set_options(&mut self, options: &[acp::SessionConfigOption]) -> SessionFacts {
+        self.options.replace(options)
+    }
+
+    pub(crate) fn set_mode(&mut self, mode: &str) -> SessionFacts {
+        self.options.set_mode(mode)
+    }
+
+    /// A tool of the present turn has not ended: silence means nothing.
+    pub(crate) fn has_open_tool(&self) -> bool {
+        self.turns.back().is_some_and(|turn| turn.open && turn.tools.iter().any(ToolState::is_open))
+    }
+
+    /// A command of the present turn has not ended, as far as the agent said.
+    pub(crate) fn has_open_command(&self) -> bool {
+        self.turns.back().is_some_and(|turn| turn.tools.iter().any(ToolState::is_open_command))
+    }
+
+    /// A call shows this terminal.
+    pub(crate) fn shows_terminal(&self, terminal: &str) -> bool {
+        self.turns.iter().any(|turn| turn.tools.iter().any(|tool| tool.shows_terminal(terminal)))
+    }
+
+    /// The user's message was handed to the agent.
+    pub(crate) fn begin_turn(&mut self, id: TurnId, text: &str, now: Timestamp) -> Output {
+        let mut step = Step::new(now);
+        self.cost_before = self.cost;
+        self.open_turn(id, text, &mut step);
+        let item_id = self.next_item_id("user");
+        step.message(item_id, text, Origin::User);
+        step.into_output(&self.session)
+    }
+
+    /// The agent answered the prompt.
+    pub(crate) fn end_turn(&mut self, result: Result<PromptResult, RpcError>, now: Timestamp) -> Output {
+        let mut step = Step::new(now);
+        self.clear_activity(&mut step);
+        self.settle_ending(&mut step);
+        let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) else {
+            return step.into_output(&self.session);
+        };
+        turn.open = false;
+        step.turn = Some(turn.id.clone());
+        match result {
+            Ok(result) => {
+                let usage = result.usage.map(|tokens| Usage {
+                    input_tokens: tokens.input_tokens,
+                    output_tokens: tokens.output_tokens,
+                    cache_read_input_tokens: tokens.cached_read_tokens,
+                    cache_creation_input_tokens: tokens.cached_write_tokens,
+                    cost_usd: self.cost.zip(self.cost_before.or(Some(0.0))).map(|(now, before)| now - before),
+                });
+                self.stop(&result.stop_reason, usage, &mut step);
+            }
+            Err(error) => {
+                let message = error.words();
+                // Some agents say an error twice: as their last message and as the answer. It is shown once.
+                let said = turn.growing.take().filter(|text| text.voice == Voice::Agent);
+                if let Some(item_id) = said.and_then(|text| text.says(&message)) {
+                    step.push(StreamPayload::ItemCancelled(ItemCancelled { item_id, reason: None }));
+                }
+                let error = ErrorDetail::new(ErrorCode::AgentProtocolError, message);
+                step.push(StreamPayload::ResponseError(ResponseError { error }));
+            }
+        }
+        step.into_output(&self.session)
+    }
+
+    /// The present turn is over without an answer; the caller has told so. What comes late goes to its items.
+    pub(crate) fn abandon_turn(&mut self) {
+        self.active = false;
+        if let Some(turn) = self.turns.back_mut() {
+            turn.open = false;
+            turn.growing = None;
+        }
+    }
+
+    /// The agent asked for leave, and was answered.
+    pub(crate) fn permission(&mut self, call: acp::ToolCallUpdate, permission: Permission, now: Timestamp) -> Output {
+        let mut step = Step::new(now);
+        let id = call.tool_call_id.clone();
+        self.tool(call, Source::Permission, &mut step);
+        self.with_tool(&id.0, &mut step, |tool, out| tool.set_permission(permission, out));
+        step.into_output(&self.session)
+    }
+
+    /// A terminal of ours printed something.
+    pub(crate) fn terminal_output(&mut self, terminal: &str, data: &str, now: Timestamp) -> Output {
+        let mut step = Step::new(now);
+        for turn in self.turns.iter_mut().rev() {
+            if let Some(tool) = turn.tools.iter_mut().find(|tool| tool.shows_terminal(terminal)) {
+                step.turn = Some(turn.id.clone());
+                tool.add_terminal_output(data, &mut step.scratch);
+                step.take_scratch();
+                break;
+            }
+        }
+        step.into_output(&self.session)
+    }
+
+    pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Output {
+        let mut step = Step::new(now);
+        let is_change = matches!(update, Update::ToolCallUpdate(_));
+        let says_something = is_change
+            || matches!(update, Update::AgentText(_) | Update::Thought(_) | Update::UserText(_) | Update::ToolCall(_));
+        if says_something {
+            self.clear_activity(&mut step);
+            if !is_change {
+                self.settle_ending(&mut step);
+            }
+        }
+        match update {
+            Update::AgentText(chunk) => {
+                let is_notice = self.quirks.notices_have_no_message_id && chunk.message_id.is_none();
+                self.text(if is_notice { Voice::Notice } else { Voice::Agent }, chunk, &mut step);
+            }
+            Update::Thought(chunk) => self.text(Voice::Thought, chunk, &mut step),
+            Update::UserText(chunk) => self.user_text(chunk, &mut step),
+            Update::ToolCall(call) => self.tool(call, Source::Call, &mut step),
+            Update::ToolCallUpdate(call) => self.tool(call, Source::Update, &mut step),
+            Update::Plan(plan) => step.facts.merge(options::plan(plan)),
+            Update::Commands(commands) => step.facts.merge(options::commands(commands)),
+            Update::Mode(mode) => step.facts.merge(self.options.set_mode(&mode.current_mode_id.0)),
+            Update::Options(update) => step.facts.merge(self.options.replace(&update.config_options)),
+            Update::Info(info) => self.info(info, &mut step),
+            Update::Usage(usage) => self.usage(&usage, &mut step),
+            Update::Notice(notice) => self.notice(notice, &mut step),
+            Update::Compaction(compaction) => self.compaction(compaction, &mut step),
+            Update::CompactionSummary(chunk) => self.compaction_summary(chunk, &mut step),
+            Update::Unknown { kind, reason } => {
+                tracing::info!(session = %self.session, kind, reason, "update passed over");
+            }
+        }
+        step.into_output(&self.session)
+    }
+
+    fn open_turn(&mut self, id: TurnId, prompt: &str, step: &mut Step) {
+        while self.turns.len() >= ENDED_TURNS_KEPT {
+            self.turns.pop_front();
+        }
+        self.turns_begun += 1;
+        self.turns.push_back(Turn {
+            id: id.clone(),
+            open: true,
+            tools: Vec::new(),
+            texts: Vec::new(),
+            growing: None,
+            items_begun: 0,
+            prompt: prompt.to_owned(),
+        });
+        step.begun.push(id.clone());
+        step.turn = Some(id);
+        let model_id = self.options.model_id();
+        let provider_id = self.session.cli_type().to_string();
+        step.push(StreamPayload::ResponseStart(ResponseStart { model_id, provider_id }));
+    }
+
+    /// The turn that new items belong to. What an agent says between turns, and before the first message of a replay,
+    /// gets a turn of its own.
+    fn ensure_turn(&mut self, step: &mut Step) {
+        match self.turns.back().filter(|turn| turn.open) {
+            Some(turn) => step.turn = Some(turn.id.clone()),
+            None if self.replaying => self.open_replayed_turn(step),
+            None => {
+                self.open_turn(TurnId::generate(), "", step);
+                step.ends_turn = true;
+                if let Some(turn) = self.turns.back_mut() {
+                    turn.open = false;
+                }
+            }
+        }
+    }
+
+    fn open_replayed_turn(&mut self, step: &mut Step) {
+        let id = TurnId::from_foreign(&format!("{}.{}", self.session.agent_session_id(), self.turns_begun + 1));
+        self.open_turn(id, "", step);
+    }
+
+    fn finish_replayed(&mut self, status: ResponseStatus, step: &mut Step) {
+        self.settle_ending(step);
+        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
+            turn.open = false;
+            turn.growing = None;
+            step.turn = Some(turn.id.clone());
+            step.done(status, None, None);
+        }
+    }
+
+    fn stop(&self, reason: &str, usage: Option<Usage>, step: &mut Step) {
+        let status = match reason {
+            "cancelled" => ResponseStatus::Cancelled,
+            "refusal" => {
+                let error = ErrorDetail::new(ErrorCode::AgentProtocolError, "The agent refused to go on.");
+                return step.push(StreamPayload::ResponseError(ResponseError { error }));
+            }
+            _ => ResponseStatus::Completed,
+        };
+        let note = match reason {
+            "max_tokens" => Some("Stopped: the answer reached its maximum length."),
+            "max_turn_requests" => Some("Stopped: the turn reached its maximum number of requests."),
+            _ => None,
+        };
+        if let (Some(note), Some(turn)) = (note, step.turn.clone()) {
+            step.message(ItemId::from_foreign(&format!("{turn}.stopped")), note, Origin::System);
+        }
+        step.done(status, Some(reason.to_owned()), usage);
+    }
+
+    fn user_text(&mut self, chunk: acp::ContentChunk, step: &mut Step) {
+        let message_id = chunk.message_id.as_ref().map(|id| id.0.to_string());
+        if !self.replaying {
+            let acp::ContentBlock::Text(text) = &chunk.content else { return };
+            let is_echo = self.turns.back().is_some_and(|turn| turn.prompt.contains(text.text.trim()));
+            if !is_echo {
+                self.text(Voice::User, chunk, step);
+            }
+            return;
+        }
+        if matches!(&chunk.content, acp::ContentBlock::Text(text) if text.text.starts_with(INTERRUPTED)) {
+            return self.finish_replayed(ResponseStatus::Cancelled, step);
+        }
+        let growing = self.turns.back().and_then(|turn| turn.growing.as_ref());
+        let continues = growing
+            .is_some_and(|text| text.voice == Voice::User && message_id.is_some() && text.message_id == message_id);
+        if !continues {
+            self.finish_replayed(ResponseStatus::Completed, step);
+            self.open_replayed_turn(step);
+        }
+        self.text(Voice::User, chunk, step);
+    }
+
+    fn text(&mut self, voice: Voice, chunk: acp::ContentChunk, step: &mut Step) {
+        let parent = tool::parent(chunk.meta.as_ref());
+        let message_id = chunk.message_id.map(|id| id.0.to_string());
+        let is_plain = matches!(chunk.content, acp::ContentBlock::Text(_));
+        let mut text = block_text(chunk.content);
+        // Text that goes on after the end of its turn stays with its message.
+        let item_id = message_id.as_deref().map(|id| message_item_id(id, voice));
+        let known = item_id.as_ref().and_then(|id| self.turns.iter_mut().rev().find(|turn| turn.texts.contains(id)));
+        if let (Some(turn), Some(item_id)) = (known, item_id.clone()) {
+            step.turn = Some(turn.id.clone());
+            match turn.growing.as_mut().filter(|growing| growing.item_id == item_id) {
+                Some(growing) => {
+                    if !is_plain {
+                        text.insert(0, '\n');
+                    }
+                    growing.add(&text);
+                }
+                None => turn.growing = Some(Growing { item_id: item_id.clone(), voice, message_id, words: None }),
+            }
+            return step.delta(item_id, text);
+        }
+        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
+            let growing = turn.growing.as_mut();
+            if let Some(growing) = growing.filter(|text| text.voice == voice && text.message_id == message_id) {
+                step.turn = Some(turn.id.clone());
+                growing.add(&text);
+                return step.delta(growing.item_id.clone(), text);
+            }
+        }
+        match voice {
+            Voice::Thought => text = text.trim_start_matches('\n').to_owned(),
+            Voice::Notice => text = plain_words(&text).into_owned(),
+            Voice::Agent | Voice::User => {}
+        }
+        if text.is_empty() {
+            return;
+        }
+        self.ensure_turn(step);
+        let item_id = item_id.unwrap_or_else(|| self.next_item_id(""));
+        if let Some(turn) = self.turns.back_mut() {
+            turn.texts.push(item_id.clone());
+            let mut growing = Growing { item_id: item_id.clone(), voice, message_id, words: Some(String::new()) };
+            growing.add(&text);
+            turn.growing = Some(growing);
+        }
+        step.start(item_id, text, voice, parent);
+    }
+
+    fn notice(&mut self, notice: acp::Notice, step: &mut Step) {
+        let mark = match notice.severity {
+            acp::NoticeSeverity::Warning => "Warning: ",
+            acp::NoticeSeverity::Error => "Error: ",
+            _ => "",
+        };
+        let description = notice.description.map(|text| format!("\n\n{text}")).unwrap_or_default();
+        self.ensure_turn(step);
+        let item_id = self.next_item_id("");
+        self.close_text();
+        step.message(item_id, &format!("{mark}{}{description}", notice.title), Origin::System);
+    }
+
+    fn tool(&mut self, call: acp::ToolCallUpdate, source: Source, step: &mut Step) {
+        let id = call.tool_call_id.clone();
+        let now = (!self.replaying).then_some(step.now);
+        let item_id = ItemId::from_foreign(&id.0);
+        let is_known = self.turns.iter().any(|turn| turn.tools.iter().any(|tool| tool.item_id == item_id));
+        if !is_known {
+            let parent = tool::parent(call.meta.as_ref());
+            // A sub-agent's call belongs to the turn of the call that started it, also when that turn is over.
+            let home = parent.as_ref().and_then(|parent| {
+                self.turns.iter().position(|turn| turn.tools.iter().any(|tool| tool.item_id == *parent))
+            });
+            if home.is_none() {
+                self.ensure_turn(step);
+            }
+            self.close_text();
+            let home = home.unwrap_or(self.turns.len().saturating_sub(1));
+            if let Some(turn) = self.turns.get_mut(home) {
+                turn.tools.push(ToolState::new(&id.0, parent));
+            }
+        }
+        self.with_tool(&id.0, step, |tool, out| tool.apply(call, source, now, out));
+    }
+
+    fn with_tool(&mut self, id: &str, step: &mut Step, act: impl FnOnce(&mut ToolState, &mut Vec<StreamPayload>)) {
+        let item_id = ItemId::from_foreign(id);
+        for turn in self.turns.iter_mut().rev() {
+            if let Some(tool) = turn.tools.iter_mut().find(|tool| tool.item_id == item_id) {
+                step.turn = Some(turn.id.clone());
+                act(tool, &mut step.scratch);
+                return step.take_scratch();
+            }
+        }
+    }
+
+    /// Ends the calls whose end was told with their beginning, now that something else follows.
+    fn settle_ending(&mut self, step: &mut Step) {
+        let now = (!self.replaying).then_some(step.now);
+        for turn in &mut self.turns {
+            for tool in &mut turn.tools {
+                step.turn = Some(turn.id.clone());
+                tool.settle_if_ending(now, &mut step.scratch);
+                step.take_scratch();
+            }
+        }
+    }
+
+    /// Without ids of their own, what is said after something else is another message.
+    fn close_text(&mut self) {
+        if let Some(turn) = self.turns.back_mut() {
+            turn.growing = None;
+        }
+    }
+
+    fn next_item_id(&mut self, suffix: &str) -> ItemId {
+        let Some(turn) = self.turns.back_mut() else { return ItemId::generate() };
+        turn.items_begun += 1;
+        let place = if suffix.is_empty() { turn.items_begun.to_string() } else { suffix.to_owned() };
+        ItemId::from_foreign(&format!("{}.{place}", turn.id))
+    }
+
+    fn info(&mut self, info: acp::SessionInfoUpdate, step: &mut Step) {
+        if let MaybeUndefined::Value(title) = info.title {
+            step.facts.agent_title = Some(title).filter(|title| !title.trim().is_empty());
+        }
+        let meta = serde_json::Value::Object(info.meta.unwrap_or_default());
+        let Some(error) = meta.pointer("/codex/error") else { return };
+        if error["willRetry"].as_bool() != Some(true) {
+            return;
+        }
+        if let Some(message) = error["message"].as_str() {
+            self.active = true;
+            step.facts.activity = Some(message.to_owned());
+        }
+        // What was streamed before the cut comes once more, under another id.
+        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
+            if let Some(growing) =
+                turn.growing.take().filter(|text| matches!(text.voice, Voice::Agent | Voice::Thought))
+            {
+                step.turn = Some(turn.id.clone());
+                let reason = Some("the stream was cut and starts again".to_owned());
+                step.push(StreamPayload::ItemCancelled(ItemCancelled { item_id: growing.item_id, reason }));
+            }
+        }
+    }
+
+    fn usage(&mut self, usage: &acp::UsageUpdate, step: &mut Step) {
+        step.facts.context = Some(protocol::facts::ContextUse { used: usage.used, size: usage.size });
+        if let Some(cost) = usage.cost.as_ref().filter(|cost| cost.currency.eq_ignore_ascii_case("usd")) {
+            self.cost = Some(cost.amount);
+        }
+    }
+
+    /// A compaction is shown as a call: it runs, it may fail, and its summary is there to be opened.
+    fn compaction(&mut self, compaction: acp::CompactionUpdate, step: &mut Step) {
+        use acp::CompactionStatus as Status;
+        let (status, title) = match compaction.status {
+            Status::Completed => (acp::ToolCallStatus::Completed, "Conversation compacted"),
+            Status::Failed => (acp::ToolCallStatus::Failed, "Compaction failed"),
+            Status::Cancelled => (acp::ToolCallStatus::Failed, "Compaction cancelled"),
+            _ => (acp::ToolCallStatus::InProgress, "Compacting the conversation"),
+        };
+        let is_running = status == acp::ToolCallStatus::InProgress;
+        self.active = is_running;
+        step.facts.activity = Some(if is_running { title.to_owned() } else { String::new() });
+        let text = match (compaction.error, compaction.summary) {
+            (MaybeUndefined::Value(error), _) => Some(error),
+            (_, MaybeUndefined::Value(blocks)) => {
+                Some(blocks.into_iter().map(block_text).collect::<Vec<_>>().join("\n\n"))
+            }
+            _ => None,
+        };
+        let id = compaction_call_id(&compaction.compaction_id);
+        let fields = acp::ToolCallUpdateFields::new()
+            .kind(acp::ToolKind::Think)
+            .name("compaction".to_owned())
+            .title(title.to_owned())
+            .status(status)
+            .content(text.map(|text| vec![acp::ToolCallContent::from(text)]));
+        self.tool(acp::ToolCallUpdate::new(id, fields), Source::Update, step);
+    }
+
+    fn compaction_summary(&mut self, chunk: acp::CompactionSummaryChunk, step: &mut Step) {
+        let text = block_text(chunk.content);
+        self.with_tool(&compaction_call_id(&chunk.compaction_id), step, |tool, out| {
+            tool.add_terminal_output(&text, out);
+        });
+    }
+
+    fn clear_activity(&mut self, step: &mut Step) {
+        if std::mem::take(&mut self.active) {
+            step.facts.activity = Some(String::new());
+        }
+    }
+}
+
+impl Growing {
+    fn add(&mut self, text: &str) {
+        self.words = self.words.take().filter(|words| words.len() + text.len() <= ERROR_WORDS_BYTES_MAX);
+        if let Some(words) = &mut self.words {
+            words.push_str(text);
+        }
+    }
+
+    /// The item, if all it says is this error.
+    fn says(self, error: &str) -> Option<ItemId> {
+        let words = self.words?;
+        let words = words.trim();
+        (!words.is_empty() && error.contains(words)).then_some(self.item_id)
+    }
+}
+
+/// Thought and text of one answer may share an id.
+fn message_item_id(message_id: &str, voice: Voice) -> ItemId {
+    match voice {
+        Voice::Thought => ItemId::from_foreign(&format!("{message_id}.thought")),
+        _ => ItemId::from_foreign(message_id),
+    }
+}
+
+fn compaction_call_id(id: &acp::CompactionId) -> String {
+    format!("compaction.{}", id.0)
+}

@@ -1,0 +1,213 @@
+//! A session's past, read from Claude Code's own session file, without starting it.
+//!
+//! Comes in: where the program keeps its files, a project, a session. Goes out: [`History`], a stretch at a time from
+//! the end. `place` finds the file, `page` picks the entries of the conversation, and the translation of live lines
+//! gives them their meaning. Kept out: writing; the file is the program's.
+
+mod backward;
+mod page;
+mod place;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use protocol::{AgentSessionId, CliType, ItemId, SessionFacts, StreamEvent, Timestamp, TurnId, TurnRecord};
+use serde::Deserialize;
+use upserts::{Emission, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
+
+use super::translate::{Said, Source, Translator};
+use super::wire::{Block, Line};
+use crate::provider::{History, HistoryCursor};
+
+/// What is shown of one sub-agent: its newest items.
+const SUB_AGENT_ITEMS_MAX: usize = 200;
+/// Sub-agents of sub-agents are followed this far.
+const DEPTH_MAX: usize = 4;
+
+/// The file of one session.
+#[derive(Clone, Debug)]
+pub struct SessionFile {
+    path: PathBuf,
+    cli_type: CliType,
+    id: AgentSessionId,
+}
+
+impl SessionFile {
+    /// None if the program has no such session in this project.
+    pub fn find(config_dir: &Path, project_dir: &Path, cli_type: &CliType, id: &AgentSessionId) -> Option<Self> {
+        let path = place::session_file(config_dir, project_dir, id)?;
+        Some(Self { path, cli_type: cli_type.clone(), id: id.clone() })
+    }
+
+    /// Any file, as the one of this session.
+    pub fn at(path: PathBuf, cli_type: CliType, id: AgentSessionId) -> Self {
+        Self { path, cli_type, id }
+    }
+
+    /// The newest items before a cursor, or before the end. Blocks on the disk.
+    pub fn read(&self, before: Option<&HistoryCursor>, items_max: usize) -> io::Result<History> {
+        let file = File::open(&self.path)?;
+        let page = page::read(&file, before.map(|cursor| cursor.0), items_max, false)?;
+        let mut replay = Replay::new(Translator::new(Source::File, self.cli_type.clone(), self.id.clone()));
+        let sub_agents = SubAgents::of(&self.path);
+        if let Some(opening) = &page.within {
+            let at = opening.timestamp.as_deref().and_then(Timestamp::parse).unwrap_or_default();
+            replay.hear(|translator, out| translator.within(TurnId::from_foreign(&opening.id), at, out));
+        }
+        for entry in &page.entries {
+            replay.entry(entry, None, &sub_agents, 0);
+        }
+        replay.hear(|translator, out| translator.close_recorded_turn(out));
+        if page.goes_on {
+            // Its end is told with the stretch that has it.
+            replay.turns.pop();
+        }
+        Ok(History {
+            items: replay.items,
+            turns: replay.turns,
+            facts: replay.facts,
+            older: page.older.map(HistoryCursor),
+            ..History::default()
+        })
+    }
+}
+
+/// Entries played through the translation and the processor of live turns.
+struct Replay {
+    translator: Translator,
+    processors: HashMap<TurnId, UpsertProcessor>,
+    items: Vec<ItemUpdate>,
+    places: HashMap<ItemId, usize>,
+    turns: Vec<TurnRecord>,
+    facts: SessionFacts,
+}
+
+impl Replay {
+    fn new(translator: Translator) -> Self {
+        Self {
+            translator,
+            processors: HashMap::new(),
+            items: Vec::new(),
+            places: HashMap::new(),
+            turns: Vec::new(),
+            facts: SessionFacts::default(),
+        }
+    }
+
+    /// One entry, and after it the work of the sub-agents whose results it holds.
+    fn entry(&mut self, entry: &[u8], parent: Option<&str>, sub_agents: &SubAgents, depth: usize) {
+        let mut line = match Line::parse(entry) {
+            Ok(line) => line,
+            Err(error) => return tracing::debug!(%error, "an entry of a session file cannot be read"),
+        };
+        let mut ended = Vec::new();
+        if let Line::User(message) | Line::Assistant(message) = &mut line {
+            message.is_sidechain = false;
+            message.parent_tool_use_id = parent.map(str::to_owned);
+            ended.extend(message.message.content.iter().filter_map(|block| match block {
+                Block::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
+                _ => None,
+            }));
+        }
+        let agent_id = match &line {
+            Line::User(message) => message.tool_use_result.as_ref().and_then(|result| result["agentId"].as_str()),
+            _ => None,
+        };
+        let files: Vec<_> = ended.iter().filter_map(|call| Some((call, sub_agents.file(call, agent_id)?))).collect();
+        self.hear(|translator, out| out.extend(translator.line(line, Timestamp::default())));
+        if depth < DEPTH_MAX {
+            for (call, file) in &files {
+                self.sub_agent(call, file, sub_agents, depth + 1);
+            }
+        }
+    }
+
+    fn sub_agent(&mut self, call: &str, path: &Path, sub_agents: &SubAgents, depth: usize) {
+        let page = File::open(path).and_then(|file| page::read(&file, None, SUB_AGENT_ITEMS_MAX, true));
+        match page {
+            Ok(page) => {
+                for entry in &page.entries {
+                    self.entry(entry, Some(call), sub_agents, depth);
+                }
+            }
+            Err(error) => tracing::debug!(%error, "the file of a sub-agent cannot be read"),
+        }
+    }
+
+    fn hear(&mut self, say: impl FnOnce(&mut Translator, &mut Vec<Said>)) {
+        let mut said = Vec::new();
+        say(&mut self.translator, &mut said);
+        for said in said {
+            match said {
+                Said::Event(event) => self.event(event),
+                Said::TurnEnded(record) => {
+                    if record.model_id.is_some() {
+                        self.facts.model.clone_from(&record.model_id);
+                    }
+                    self.turns.push(record);
+                }
+                Said::Facts(facts) => self.facts.merge(facts),
+                _ => {}
+            }
+        }
+    }
+
+    fn event(&mut self, event: StreamEvent) {
+        let moment = Moment { wall: SystemTime::now().into(), elapsed: Duration::ZERO };
+        let turn = event.turn_id.clone();
+        let new = || UpsertProcessor::new(UpsertConfig::history(), event.session_id.clone(), turn.clone());
+        let processor = self.processors.entry(turn.clone()).or_insert_with(new);
+        processor.push(event, moment);
+        for emission in processor.take(moment) {
+            let Emission::Item(item) = emission else { continue };
+            match self.places.get(&item.item_id) {
+                Some(place) => self.items[*place] = item,
+                None => {
+                    self.places.insert(item.item_id.clone(), self.items.len());
+                    self.items.push(item);
+                }
+            }
+        }
+    }
+}
+
+/// The files of a session's sub-agents, by the call that started each.
+#[derive(Debug, Default)]
+struct SubAgents {
+    directory: PathBuf,
+    by_call: HashMap<String, PathBuf>,
+}
+
+impl SubAgents {
+    fn of(session_file: &Path) -> Self {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Meta {
+            tool_use_id: Option<String>,
+        }
+        let directory = session_file.with_extension("").join("subagents");
+        let mut by_call = HashMap::new();
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Some(name) = path.to_str().and_then(|path| path.strip_suffix(".meta.json")) else { continue };
+            let meta = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Meta>(&text).ok());
+            if let Some(call) = meta.and_then(|meta| meta.tool_use_id) {
+                by_call.insert(call, PathBuf::from(format!("{name}.jsonl")));
+            }
+        }
+        Self { directory, by_call }
+    }
+
+    /// Older versions name the agent in the call's result only.
+    fn file(&self, call: &str, agent_id: Option<&str>) -> Option<PathBuf> {
+        let named = || {
+            let id = agent_id.filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'))?;
+            let path = self.directory.join(format!("agent-{id}.jsonl"));
+            path.is_file().then_some(path)
+        };
+        self.by_call.get(call).cloned().or_else(named)
+    }
+}

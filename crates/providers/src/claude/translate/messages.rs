@@ -1,0 +1,410 @@
+//! The model's messages and the tools' results: as streamed pieces, as whole blocks, or both.
+
+use protocol::stream::{ItemDelta, ItemDone};
+use protocol::{
+    CallId, FinalItem, ItemId, ItemType, Permission, PermissionDecision, StreamPayload, Timestamp, ToolDetail, TurnId,
+};
+use protocol::{Origin, SessionFacts};
+use serde_json::{Map, Value};
+
+use super::{Call, Said, Source, THREADS_MAX, Translator, item_start, object, say_facts};
+use crate::claude::texts::{self, Prompt};
+use crate::claude::wire::{Block, Delta, MessageLine, PermissionDecisionRecord, StreamBody, StreamLine};
+use crate::claude::{PROVIDER_ID, facts, tools};
+
+/// The model under which the program speaks for itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// One stream of model messages: the agent's, or that of a sub-agent.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    message: Option<String>,
+    /// Blocks of the message that is being streamed.
+    pub(super) blocks: Vec<OpenBlock>,
+    /// Blocks of the message that came whole, where nothing says their index.
+    counted: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct OpenBlock {
+    index: u64,
+    pub(super) item: ItemId,
+    pub(super) is_message: bool,
+    pub(super) call: Option<String>,
+    /// Something of it was shown.
+    pub(super) spoke: bool,
+    /// Its whole has come. What never does was taken back by the program.
+    pub(super) confirmed: bool,
+}
+
+impl Thread {
+    fn take_message(&mut self, message: &str) -> bool {
+        let new = self.message.as_deref() != Some(message);
+        if new {
+            self.message = Some(message.to_owned());
+            self.counted = 0;
+        }
+        new
+    }
+}
+
+impl Translator {
+    fn thread(&mut self, parent: &Option<String>) -> &mut Thread {
+        if self.threads.len() >= THREADS_MAX && !self.threads.contains_key(parent) {
+            self.threads.retain(|parent, _| parent.is_none());
+        }
+        self.threads.entry(parent.clone()).or_default()
+    }
+
+    pub(super) fn stream(&mut self, line: StreamLine, now: Timestamp, out: &mut Vec<Said>) {
+        let parent = line.parent_tool_use_id;
+        match line.event {
+            StreamBody::MessageStart { message } => {
+                let Some(id) = message.id else { return };
+                if self.thread(&parent).take_message(&id) {
+                    self.take_back(parent.clone(), now, out);
+                }
+                if parent.is_none() {
+                    self.speaking(&id, now, out);
+                    self.model_speaks(message.model);
+                }
+            }
+            StreamBody::MessageDelta { usage } if parent.is_none() => self.finish_usage(usage),
+            StreamBody::ContentBlockStart { index, content_block } => {
+                self.block_begins(parent, index, content_block, now, out);
+            }
+            StreamBody::ContentBlockDelta { index, delta } => {
+                let Some(turn) = self.turn_of(parent.as_deref()) else { return };
+                let Some(thread) = self.threads.get_mut(&parent) else { return };
+                let Some(block) = thread.blocks.iter_mut().find(|block| block.index == index) else { return };
+                let piece = match delta {
+                    Delta::TextDelta { text } => text,
+                    Delta::ThinkingDelta { thinking } => thinking,
+                    Delta::InputJsonDelta { partial_json } => partial_json,
+                    Delta::Unknown => return,
+                };
+                if piece.is_empty() {
+                    return;
+                }
+                block.spoke = true;
+                let delta = ItemDelta { item_id: block.item.clone(), delta_content: piece, tool: None };
+                self.say(&turn, now, StreamPayload::ItemDelta(delta), out);
+            }
+            StreamBody::MessageDelta { .. } | StreamBody::Unknown => {}
+        }
+    }
+
+    fn block_begins(&mut self, parent: Option<String>, index: u64, block: Block, now: Timestamp, out: &mut Vec<Said>) {
+        let Some(turn) = self.turn_of(parent.as_deref()) else { return };
+        let parent_item = parent.as_deref().map(Self::item_of);
+        let Some(message) = self.thread(&parent).message.clone() else { return };
+        let (item, call, is_message) = match block {
+            Block::Text { .. } => (text_item(&message, index), None, true),
+            Block::Thinking { .. } => (text_item(&message, index), None, false),
+            Block::ToolUse { id, .. } if self.calls.contains_key(&id) => return,
+            Block::ToolUse { id, name, .. } => {
+                let item = self.call_begins(&turn, &id, &name, &Map::new(), parent_item.clone(), now, out);
+                (item, Some(id), false)
+            }
+            _ => return,
+        };
+        if call.is_none() {
+            let kind = if is_message { ItemType::Message } else { ItemType::Reasoning };
+            let start = item_start(item.clone(), kind, parent_item);
+            self.say(&turn, now, StreamPayload::ItemStart(start), out);
+        }
+        let block = OpenBlock { index, item, is_message, call, spoke: false, confirmed: false };
+        self.thread(&parent).blocks.push(block);
+    }
+
+    pub(super) fn assistant(&mut self, line: MessageLine, now: Timestamp, out: &mut Vec<Said>) {
+        let at = line.timestamp.unwrap_or(now);
+        let parent = line.parent_tool_use_id.clone();
+        if parent.is_none() {
+            self.follow(line.session_id.as_deref(), out);
+        }
+        if line.message.model.as_deref() == Some(SYNTHETIC) {
+            return self.synthetic(line, at, out);
+        }
+        let Some(message) = line.message.id.or(line.uuid) else { return };
+        let turn = match &parent {
+            Some(parent) => self.turn_of(Some(parent)),
+            None => Some(self.speaking(&message, at, out)),
+        };
+        let Some(turn) = turn else { return };
+        if self.thread(&parent).take_message(&message) {
+            self.take_back(parent.clone(), at, out);
+        }
+        if parent.is_none() {
+            self.model_speaks(line.message.model);
+            if let Some(usage) = line.message.usage {
+                self.count_usage(&message, usage);
+            }
+            if let Some(turn) = &mut self.turn {
+                turn.error = None;
+            }
+        }
+        for block in line.message.content {
+            self.whole_block(&turn, &message, &parent, line.api_block_index, block, at, out);
+        }
+    }
+
+    fn model_speaks(&mut self, model: Option<String>) {
+        if let (Some(turn), Some(model)) = (&mut self.turn, model) {
+            turn.model = Some(model);
+        }
+    }
+
+    /// The program speaks for itself: an error of the model, or what one of its own commands printed.
+    fn synthetic(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<Said>) {
+        let text = tools::text_of(&line.message.content);
+        if line.is_api_error_message || line.error.is_some() {
+            self.failed_with(&text, line.api_error_status);
+        } else if text != texts::NO_RESPONSE {
+            self.local_output(line.uuid, &text, at, out);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a block is known by all of them")]
+    fn whole_block(
+        &mut self,
+        turn: &TurnId,
+        message: &str,
+        parent: &Option<String>,
+        index: Option<u64>,
+        block: Block,
+        at: Timestamp,
+        out: &mut Vec<Said>,
+    ) {
+        let parent_item = parent.as_deref().map(Self::item_of);
+        let thread = self.thread(parent);
+        let counted = thread.counted;
+        thread.counted += 1;
+        let (is_message, content) = match block {
+            Block::Text { text } => (true, text),
+            Block::Thinking { thinking } => (false, thinking),
+            Block::ToolUse { id, name, input } => {
+                if let Some(block) = thread.blocks.iter_mut().find(|block| block.call.as_ref() == Some(&id)) {
+                    block.confirmed = true;
+                }
+                self.call_is_whole(turn, id, name, object(input), parent_item, at, out);
+                return;
+            }
+            Block::ToolResult { tool_use_id, content, is_error } => {
+                let ended = ToolEnd { content: &content, is_error, structured: None, meta: None, decision: None };
+                self.tool_ended(&tool_use_id, &ended, at, out);
+                return;
+            }
+            Block::Image { .. } | Block::Unknown => return,
+        };
+        let streamed = thread
+            .blocks
+            .iter_mut()
+            .find(|block| block.call.is_none() && block.is_message == is_message && !block.confirmed);
+        let item = match streamed {
+            Some(block) => {
+                block.confirmed = true;
+                block.item.clone()
+            }
+            None => {
+                let item = text_item(message, index.unwrap_or(counted));
+                let kind = if is_message { ItemType::Message } else { ItemType::Reasoning };
+                self.say(turn, at, StreamPayload::ItemStart(item_start(item.clone(), kind, parent_item)), out);
+                item
+            }
+        };
+        let final_item = if is_message {
+            FinalItem::Message { content, origin: Origin::Agent }
+        } else {
+            FinalItem::Reasoning { content, provider_id: PROVIDER_ID.into() }
+        };
+        self.say(turn, at, StreamPayload::ItemDone(ItemDone { item_id: item, final_item }), out);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a call is known by all of them")]
+    fn call_begins(
+        &mut self,
+        turn: &TurnId,
+        id: &str,
+        name: &str,
+        input: &Map<String, Value>,
+        parent: Option<ItemId>,
+        at: Timestamp,
+        out: &mut Vec<Said>,
+    ) -> ItemId {
+        let item = Self::item_of(id);
+        let detail = ToolDetail { started_at: Some(at), ..tools::called(name, input) };
+        let mut start = item_start(item.clone(), ItemType::FunctionCall, parent.clone());
+        start.name = Some(name.into());
+        start.call_id = Some(CallId::from_foreign(id));
+        start.tool = Some(detail.clone().into());
+        self.say(turn, at, StreamPayload::ItemStart(start), out);
+        let call = Call { turn: turn.clone(), name: name.into(), detail, parent, ended: false };
+        self.remember_call(id.to_owned(), call);
+        item
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a call is known by all of them")]
+    fn call_is_whole(
+        &mut self,
+        turn: &TurnId,
+        id: String,
+        name: String,
+        input: Map<String, Value>,
+        parent: Option<ItemId>,
+        at: Timestamp,
+        out: &mut Vec<Said>,
+    ) {
+        let item = match self.calls.contains_key(&id) {
+            true => Self::item_of(&id),
+            false => self.call_begins(turn, &id, &name, &input, parent, at, out),
+        };
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        call.detail = ToolDetail {
+            started_at: call.detail.started_at,
+            permission: call.detail.permission.take(),
+            ..tools::called(&name, &input)
+        };
+        let final_item = FinalItem::FunctionCall {
+            call_id: CallId::from_foreign(&id),
+            tool: Some(call.detail.clone().into()),
+            arguments: input.clone(),
+            name: name.clone(),
+        };
+        let turn = call.turn.clone();
+        let main = call.parent.is_none();
+        self.say(&turn, at, StreamPayload::ItemDone(ItemDone { item_id: item, final_item }), out);
+        if main && let Some(plan) = facts::plan(&name, &input) {
+            say_facts(SessionFacts { plan: Some(plan), ..SessionFacts::default() }, out);
+        }
+    }
+
+    pub(super) fn user(&mut self, line: MessageLine, now: Timestamp, out: &mut Vec<Said>) {
+        let at = line.timestamp.unwrap_or(now);
+        let mut has_result = false;
+        for block in &line.message.content {
+            if let Block::ToolResult { tool_use_id, content, is_error } = block {
+                has_result = true;
+                let meta = line.tool_result_meta.iter().find(|meta| meta.id == *tool_use_id);
+                let decision = meta.and_then(|meta| meta.permission_decision.as_ref());
+                let ended = ToolEnd {
+                    content,
+                    is_error: *is_error,
+                    structured: line.tool_use_result.as_ref(),
+                    meta: meta.and_then(|meta| meta.non_execution_kind.as_deref()),
+                    decision: decision.or(line.permission_decision.as_ref()),
+                };
+                self.tool_ended(tool_use_id, &ended, at, out);
+            }
+        }
+        if has_result || line.parent_tool_use_id.is_some() || line.is_sidechain {
+            return;
+        }
+        self.words_of_user(line, at, out);
+    }
+
+    /// A text in the user's name: the user's own, or one of the program's.
+    fn words_of_user(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<Said>) {
+        let hidden = line.is_meta || line.is_synthetic || line.is_compact_summary || line.is_visible_in_transcript_only;
+        if hidden {
+            return;
+        }
+        match texts::prompt(&line.message.content) {
+            Prompt::Interrupted => {
+                if let Some(turn) = &mut self.turn {
+                    turn.interrupted = true;
+                    turn.last_at = at;
+                }
+            }
+            Prompt::LocalOutput(text) => self.local_output(line.uuid, &text, at, out),
+            Prompt::TaskReport(report) => {
+                if let Some(call) = &report.call {
+                    self.sub_agent_ended(call, report.result, report.failed, at, out);
+                }
+                self.next_recorded_turn(out);
+            }
+            Prompt::Hidden => {}
+            Prompt::User(text) => {
+                if self.source == Source::File
+                    && let Some(uuid) = line.uuid
+                {
+                    self.next_recorded_turn(out);
+                    let began = self.begin(TurnId::from_foreign(&uuid), text, at);
+                    out.extend(began);
+                }
+            }
+        }
+    }
+
+    fn tool_ended(&mut self, id: &str, end: &ToolEnd<'_>, at: Timestamp, out: &mut Vec<Said>) {
+        let turn = self.turn_of(None);
+        let (name, mut detail, turn) = match self.calls.get_mut(id) {
+            Some(call) => {
+                call.ended = true;
+                (call.name.clone(), call.detail.clone(), Some(call.turn.clone()))
+            }
+            // A result whose call we never saw is shown all the same.
+            None => (String::new(), ToolDetail::default(), turn),
+        };
+        let Some(turn) = turn else { return };
+        let is_error = end.is_error.unwrap_or(false);
+        let outcome = tools::ended(&name, &mut detail, end.content, is_error, end.structured);
+        detail.interrupted |= end.meta == Some("user-rejected");
+        detail.ended_at = Some(at);
+        detail.permission = detail.permission.or_else(|| end.decision.and_then(permission));
+        if tools::is_agent(&name) {
+            if let Some(call) = self.calls.get_mut(id) {
+                call.detail = detail.clone();
+            }
+        } else {
+            self.calls.remove(id);
+        }
+        if let Some(turn) = self.turn.as_mut().filter(|running| running.id == turn) {
+            turn.last_at = at;
+        }
+        self.say_result(&turn, id, outcome.output, outcome.is_error, detail, at, out);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a result is known by all of them")]
+    pub(super) fn say_result(
+        &self,
+        turn: &TurnId,
+        id: &str,
+        output: String,
+        is_error: bool,
+        detail: ToolDetail,
+        at: Timestamp,
+        out: &mut Vec<Said>,
+    ) {
+        let call_id = CallId::from_foreign(id);
+        let final_item = FinalItem::FunctionCallOutput { call_id, output, is_error, tool: Some(detail.into()) };
+        let done = ItemDone { item_id: Self::item_of(id), final_item };
+        self.say(turn, at, StreamPayload::ItemDone(done), out);
+    }
+}
+
+/// What is said of a tool's end.
+struct ToolEnd<'a> {
+    content: &'a [Block],
+    is_error: Option<bool>,
+    structured: Option<&'a Value>,
+    meta: Option<&'a str>,
+    decision: Option<&'a PermissionDecisionRecord>,
+}
+
+/// Texts and thoughts are named by their message and their place in it.
+fn text_item(message: &str, index: u64) -> ItemId {
+    ItemId::from_foreign(&format!("{message}.{index}"))
+}
+
+/// How the program recorded that leave was given. What its settings allow was never asked.
+fn permission(record: &PermissionDecisionRecord) -> Option<Permission> {
+    let decision = match (record.decision.as_str(), record.source.as_str()) {
+        (_, "config" | "hook" | "") => return None,
+        ("accept", "user_permanent") => PermissionDecision::AllowedAlways,
+        ("accept", _) => PermissionDecision::AllowedOnce,
+        ("reject", _) => PermissionDecision::Rejected,
+        _ => return None,
+    };
+    Some(Permission { decision, option: None })
+}

@@ -1,0 +1,359 @@
+//! What Claude Code's lines mean: stream events, facts, questions and answers.
+//!
+//! Comes in: the turns we begin and the lines the program says, or the entries of a session file. Goes out: [`Said`],
+//! in order. One translation for both sources, so that a live turn and its history are the same items under the same
+//! ids: a turn is named by the user's message, a text by its model message and block, a tool by its call. Pure: the
+//! clock is an argument.
+
+mod messages;
+mod turns;
+
+use std::collections::{HashMap, HashSet};
+
+use protocol::stream::{ItemDone, ItemStart};
+use protocol::{
+    AgentSessionId, CliType, ErrorDetail, EventId, FinalItem, ItemId, ItemType, Origin, Permission, SessionFacts,
+    SessionId, StreamEvent, StreamPayload, Timestamp, ToolDetail, TurnId, TurnRecord,
+};
+use serde_json::{Map, Value};
+
+use self::messages::Thread;
+use super::facts;
+use super::wire::{ControlRequestBody, ControlResponse, Line, SystemBody, SystemLine};
+
+/// Tool calls remembered at once. Only running ones and sub-agents are; no real session comes near it.
+const CALLS_MAX: usize = 4096;
+/// Streams told apart at once: one for the agent and one for each sub-agent.
+const THREADS_MAX: usize = 512;
+
+/// What one line led to.
+#[derive(Debug)]
+pub enum Said {
+    /// A turn begins that we did not ask for: the program goes on by itself when a sub-agent reports.
+    TurnBegan(TurnId),
+    Event(StreamEvent),
+    /// The turn is over; its last event came before this.
+    TurnEnded(TurnRecord),
+    Facts(SessionFacts),
+    PermissionAsked(PermissionRequest),
+    PermissionWithdrawn {
+        request_id: String,
+    },
+    Answer {
+        request_id: String,
+        answer: Result<Value, String>,
+    },
+    /// A question we have no answer for.
+    UnknownRequest {
+        request_id: String,
+    },
+    /// The conversation goes on under another id.
+    SessionChanged(AgentSessionId),
+}
+
+/// A tool wants leave to run.
+#[derive(Clone, Debug)]
+pub struct PermissionRequest {
+    pub request_id: String,
+    pub tool_name: String,
+    pub input: Value,
+    pub tool_use_id: Option<String>,
+}
+
+/// Where the lines come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A running program. Turns begin when we send a message.
+    Live,
+    /// A session file. Turns begin where the user's messages stand.
+    File,
+}
+
+#[derive(Debug)]
+pub struct Translator {
+    source: Source,
+    cli_type: CliType,
+    session: AgentSessionId,
+    session_id: SessionId,
+    turn: Option<Turn>,
+    /// Sub-agents whose call we do not know speak in this one.
+    last_turn: Option<TurnId>,
+    threads: HashMap<Option<String>, Thread>,
+    calls: HashMap<String, Call>,
+    /// Messages of the program itself that were shown. It repeats them after a compaction.
+    shown: HashSet<String>,
+    model: Option<String>,
+    mode: Option<String>,
+    cost_total_usd: f64,
+    context_used: u64,
+    /// Something is shown as going on beside the turn.
+    is_active: bool,
+}
+
+/// The present turn.
+#[derive(Debug)]
+struct Turn {
+    id: TurnId,
+    started_at: Timestamp,
+    last_at: Timestamp,
+    model: Option<String>,
+    /// An error of the model that may turn out to be the end of the turn.
+    error: Option<ErrorDetail>,
+    interrupted: bool,
+    retry_noted: bool,
+    /// Tokens of the model messages finished before the last, and of the last.
+    usage_before: protocol::Usage,
+    usage_last: Option<(String, protocol::Usage)>,
+}
+
+/// A tool call that has no result yet, or a sub-agent.
+#[derive(Debug)]
+struct Call {
+    turn: TurnId,
+    name: String,
+    detail: ToolDetail,
+    parent: Option<ItemId>,
+    ended: bool,
+}
+
+impl Translator {
+    pub fn new(source: Source, cli_type: CliType, session: AgentSessionId) -> Self {
+        Self {
+            source,
+            session_id: SessionId::new(&cli_type, &session),
+            cli_type,
+            session,
+            turn: None,
+            last_turn: None,
+            threads: HashMap::new(),
+            calls: HashMap::new(),
+            shown: HashSet::new(),
+            model: None,
+            mode: None,
+            cost_total_usd: 0.0,
+            context_used: 0,
+            is_active: false,
+        }
+    }
+
+    pub fn session_id(&self) -> &SessionId {
+        &self.session_id
+    }
+
+    /// A turn runs.
+    pub fn turn(&self) -> Option<&TurnId> {
+        self.turn.as_ref().map(|turn| &turn.id)
+    }
+
+    /// A tool runs that has given no result yet: silence is to be expected.
+    pub fn tool_is_running(&self) -> bool {
+        self.calls.values().any(|call| !call.ended)
+    }
+
+    /// The program was started anew: it repeats nothing and counts from the beginning.
+    pub fn process_restarted(&mut self) {
+        self.threads.clear();
+        self.calls.clear();
+        self.cost_total_usd = 0.0;
+    }
+
+    /// Takes in one line. `now` is when it came; a line that knows its own time keeps it.
+    pub fn line(&mut self, line: Line, now: Timestamp) -> Vec<Said> {
+        let mut out = Vec::new();
+        match line {
+            Line::Assistant(line) => self.assistant(*line, now, &mut out),
+            Line::User(line) => self.user(*line, now, &mut out),
+            Line::StreamEvent(line) => {
+                self.follow(line.session_id.as_deref(), &mut out);
+                self.stream(line, now, &mut out);
+            }
+            Line::Result(result) => {
+                self.follow(result.session_id.as_deref(), &mut out);
+                self.result(&result, now, &mut out);
+            }
+            Line::System(line) => self.system(*line, now, &mut out),
+            Line::ControlRequest(request) => out.push(match request.request {
+                ControlRequestBody::CanUseTool { tool_name, input, tool_use_id } => {
+                    let request_id = request.request_id;
+                    Said::PermissionAsked(PermissionRequest { request_id, tool_name, input, tool_use_id })
+                }
+                ControlRequestBody::Unknown => Said::UnknownRequest { request_id: request.request_id },
+            }),
+            Line::ControlResponse { response } => match response {
+                ControlResponse::Success { request_id, response } => {
+                    out.push(Said::Answer { request_id, answer: Ok(response) });
+                }
+                ControlResponse::Error { request_id, error } => {
+                    out.push(Said::Answer { request_id, answer: Err(error) });
+                }
+                ControlResponse::Unknown => {}
+            },
+            Line::ControlCancelRequest { request_id } => out.push(Said::PermissionWithdrawn { request_id }),
+            Line::Attachment { uuid, timestamp, attachment } => {
+                self.attachment(uuid, timestamp.unwrap_or(now), attachment, &mut out);
+            }
+            Line::Unknown => {}
+        }
+        out
+    }
+
+    fn system(&mut self, line: SystemLine, now: Timestamp, out: &mut Vec<Said>) {
+        let at = line.timestamp.unwrap_or(now);
+        match line.body {
+            SystemBody::Init { model, permission_mode } => {
+                self.follow(line.session_id.as_deref(), out);
+                let mut facts = SessionFacts::default();
+                if model.is_some() && model != self.model {
+                    self.model = model.clone();
+                    facts.model = model;
+                }
+                self.mode_is(permission_mode, &mut facts);
+                say_facts(facts, out);
+            }
+            SystemBody::Status { status, permission_mode } => {
+                let mut facts = SessionFacts::default();
+                match status.as_deref() {
+                    Some("compacting") => facts.activity = self.active("Compacting the conversation".into()),
+                    Some("requesting") => {}
+                    _ => facts.activity = self.at_rest(),
+                }
+                self.mode_is(permission_mode, &mut facts);
+                say_facts(facts, out);
+            }
+            SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, error_status } => {
+                let seconds = (retry_delay_ms / 1000.0).max(0.0);
+                let activity = format!("{} Try {attempt} of {max_retries} in {seconds:.1} s", trouble(error_status));
+                say_facts(SessionFacts { activity: self.active(activity), ..SessionFacts::default() }, out);
+                self.retried(error_status, at, out);
+            }
+            SystemBody::ApiError { error } => self.retried(error.status, at, out),
+            SystemBody::CompactBoundary => {
+                self.context_used = 0;
+                self.notice(line.uuid, "The conversation was compacted: the agent goes on from a summary.", at, out);
+            }
+            SystemBody::LocalCommand { content } => self.local_output(line.uuid, &content, at, out),
+            SystemBody::TaskNotification { tool_use_id: Some(call), status, summary } => {
+                let failed = status.as_deref().is_some_and(|status| status != "completed");
+                self.sub_agent_ended(&call, summary.unwrap_or_default(), failed, at, out);
+            }
+            SystemBody::SessionTitleChanged { title: Some(title) } => {
+                say_facts(SessionFacts { agent_title: Some(title), ..SessionFacts::default() }, out);
+            }
+            SystemBody::TaskNotification { .. } | SystemBody::SessionTitleChanged { .. } | SystemBody::Unknown => {}
+        }
+    }
+
+    fn active(&mut self, what: String) -> Option<String> {
+        self.is_active = true;
+        Some(what)
+    }
+
+    /// What went on beside the turn is over; said once.
+    fn at_rest(&mut self) -> Option<String> {
+        std::mem::take(&mut self.is_active).then(String::new)
+    }
+
+    fn mode_is(&mut self, mode: Option<String>, facts: &mut SessionFacts) {
+        if mode.is_some() && mode != self.mode {
+            self.mode = mode;
+            facts.options = self.mode.as_deref().map(|mode| vec![facts::mode_option(mode)]);
+        }
+    }
+
+    /// The program names its session on every line; `/clear` changes it.
+    fn follow(&mut self, session: Option<&str>, out: &mut Vec<Said>) {
+        if self.source == Source::File || session.is_none_or(|session| session == self.session.as_str()) {
+            return;
+        }
+        let Some(Ok(session)) = session.map(AgentSessionId::parse) else { return };
+        self.session_id = SessionId::new(&self.cli_type, &session);
+        self.session = session.clone();
+        self.cost_total_usd = 0.0;
+        self.context_used = 0;
+        out.push(Said::SessionChanged(session));
+    }
+
+    /// How leave was given to a call, for its record.
+    pub fn permission_given(&mut self, call: &str, permission: Permission, now: Timestamp) -> Option<StreamEvent> {
+        let known = self.calls.get_mut(call)?;
+        known.detail.permission = Some(permission);
+        let delta = protocol::stream::ItemDelta {
+            item_id: ItemId::from_foreign(call),
+            delta_content: String::new(),
+            tool: Some(known.detail.clone().into()),
+        };
+        let turn = known.turn.clone();
+        Some(self.event(turn, now, StreamPayload::ItemDelta(delta)))
+    }
+
+    fn event(&self, turn: TurnId, at: Timestamp, payload: StreamPayload) -> StreamEvent {
+        StreamEvent {
+            event_id: EventId::generate(),
+            timestamp: at,
+            turn_id: turn,
+            session_id: self.session_id.clone(),
+            payload,
+        }
+    }
+
+    fn say(&self, turn: &TurnId, at: Timestamp, payload: StreamPayload, out: &mut Vec<Said>) {
+        out.push(Said::Event(self.event(turn.clone(), at, payload)));
+    }
+
+    /// A whole message in one go.
+    fn say_message(&self, turn: &TurnId, id: &str, text: String, origin: Origin, at: Timestamp, out: &mut Vec<Said>) {
+        let item_id = ItemId::from_foreign(id);
+        let mut start = item_start(item_id.clone(), ItemType::Message, None);
+        start.origin = Some(origin);
+        self.say(turn, at, StreamPayload::ItemStart(start), out);
+        let final_item = FinalItem::Message { content: text, origin };
+        self.say(turn, at, StreamPayload::ItemDone(ItemDone { item_id, final_item }), out);
+    }
+
+    fn remember_call(&mut self, id: String, call: Call) {
+        if self.calls.len() >= CALLS_MAX {
+            self.calls.retain(|_, call| !call.ended);
+        }
+        if self.calls.len() >= CALLS_MAX {
+            self.calls.clear();
+        }
+        self.calls.insert(id, call);
+    }
+}
+
+fn say_facts(facts: SessionFacts, out: &mut Vec<Said>) {
+    if !facts.is_empty() {
+        out.push(Said::Facts(facts));
+    }
+}
+
+/// What went wrong between the program and the model.
+fn trouble(status: Option<u16>) -> String {
+    match status {
+        Some(429) => "The model's rate limit is reached.".into(),
+        Some(529) => "The model is overloaded.".into(),
+        Some(401 | 403) => "The model's API refused the login.".into(),
+        Some(status) => format!("The model's API failed with status {status}."),
+        None => "The connection to the model broke off.".into(),
+    }
+}
+
+fn item_start(item_id: ItemId, item_type: ItemType, parent: Option<ItemId>) -> ItemStart {
+    ItemStart {
+        item_id,
+        item_type,
+        initial_content: None,
+        name: None,
+        call_id: None,
+        origin: None,
+        parent_item_id: parent,
+        tool: None,
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,271 @@
+//! Claude Code's session files, read a stretch at a time from the end.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use protocol::{AgentSessionId, CliType, TurnRecordStatus};
+use providers::claude::history::SessionFile;
+use providers::{History, HistoryCursor};
+use serde_json::{Value, json};
+use upserts::ItemBody;
+
+const ID: &str = "00000306-0000-4000-8000-000000000306";
+
+fn file(path: PathBuf) -> SessionFile {
+    SessionFile::at(path, CliType::parse("claude-code").unwrap(), AgentSessionId::parse(ID).unwrap())
+}
+
+fn sample() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/claude-code-2.1.325/session-file-sample.jsonl")
+}
+
+fn ids(history: &History) -> Vec<String> {
+    history.items.iter().map(|item| item.item_id.to_string()).collect()
+}
+
+fn texts(history: &History) -> Vec<String> {
+    let text = |item: &upserts::ItemUpdate| match &item.body {
+        ItemBody::ToolCall { name, output, .. } => {
+            format!("{name}={}", output.as_ref().map_or("-".into(), ToString::to_string))
+        }
+        body => body.text().unwrap().to_string(),
+    };
+    history.items.iter().map(text).collect()
+}
+
+/// Reads everything, `items_max` at a time.
+fn pages(file: &SessionFile, items_max: usize) -> Vec<History> {
+    let mut pages = vec![file.read(None, items_max).unwrap()];
+    while let Some(cursor) = pages.last().and_then(|page| page.older.clone()) {
+        pages.push(file.read(Some(&cursor), items_max).unwrap());
+        assert!(pages.len() < 1000, "paging comes to no end");
+    }
+    pages.reverse();
+    pages
+}
+
+/// A session file with these entries.
+struct Written {
+    directory: tempfile::TempDir,
+    entries: Vec<Value>,
+}
+
+impl Written {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), entries: Vec::new() }
+    }
+
+    fn entry(mut self, kind: &str, uuid: &str, parent: Option<&str>, more: Value) -> Self {
+        let mut entry = json!({
+            "type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": false,
+            "timestamp": "2026-11-15T18:56:15.000Z", "sessionId": ID,
+        });
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.entries.push(entry);
+        self
+    }
+
+    fn user(self, uuid: &str, parent: Option<&str>, text: &str) -> Self {
+        self.entry("user", uuid, parent, json!({"message": {"role": "user", "content": text}}))
+    }
+
+    fn says(self, uuid: &str, parent: &str, message: &str, text: &str) -> Self {
+        let content = json!([{"type": "text", "text": text}]);
+        self.entry("assistant", uuid, Some(parent), json!({"message": {"id": message, "content": content}}))
+    }
+
+    fn calls(self, uuid: &str, parent: &str, message: &str, call: &str) -> Self {
+        let content = json!([{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": call}}]);
+        self.entry("assistant", uuid, Some(parent), json!({"message": {"id": message, "content": content}}))
+    }
+
+    fn result(self, uuid: &str, parent: &str, call: &str, output: &str) -> Self {
+        let content = json!([{"type": "tool_result", "tool_use_id": call, "content": output}]);
+        self.entry("user", uuid, Some(parent), json!({"message": {"role": "user", "content": content}}))
+    }
+
+    fn file(&self) -> SessionFile {
+        let path = self.directory.path().join(format!("{ID}.jsonl"));
+        let mut text = std::fs::File::create(&path).unwrap();
+        for entry in &self.entries {
+            writeln!(text, "{entry}").unwrap();
+        }
+        file(path)
+    }
+}
+
+#[test]
+fn pages_of_any_size_are_together_the_whole_history() {
+    let whole = file(sample()).read(None, usize::MAX).unwrap();
+    assert_eq!(whole.older, None);
+    assert_eq!(whole.turns.len(), 10);
+    for items_max in 1..30 {
+        let pages = pages(&file(sample()), items_max);
+        let all: Vec<_> = pages.iter().flat_map(ids).collect();
+        assert_eq!(all, ids(&whole), "{items_max} at a time");
+        let items: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
+        for (paged, whole) in items.iter().zip(&whole.items) {
+            assert_eq!((&paged.turn_id, &paged.body, paged.status), (&whole.turn_id, &whole.body, whole.status));
+        }
+        let turns: Vec<_> = pages.iter().flat_map(|page| &page.turns).map(|turn| &turn.turn_id).collect();
+        assert_eq!(turns, whole.turns.iter().map(|turn| &turn.turn_id).collect::<Vec<_>>(), "{items_max} at a time");
+    }
+}
+
+#[test]
+fn a_page_holds_no_more_than_asked_for_beyond_what_belongs_together() {
+    let page = file(sample()).read(None, 3).unwrap();
+    assert_eq!(texts(&page).len(), 4, "the two items of the last turn and of the one before it");
+    assert!(page.older.is_some());
+}
+
+#[test]
+fn a_branch_that_was_left_is_not_part_of_the_conversation() {
+    let written = Written::new()
+        .user("u1", None, "first")
+        .says("a1", "u1", "m1", "one")
+        .user("u2", Some("a1"), "left")
+        .says("a2", "u2", "m2", "left too")
+        .user("u3", Some("a1"), "taken")
+        .says("a3", "u3", "m3", "three");
+    assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["first", "one", "taken", "three"]);
+}
+
+#[test]
+fn parallel_tools_are_kept_whichever_result_came_last() {
+    let start = || Written::new().user("u1", None, "go").calls("a1", "u1", "m1", "t1").calls("a2", "a1", "m1", "t2");
+    let in_order =
+        start().result("r1", "a1", "t1", "one").result("r2", "a2", "t2", "two").says("a3", "r2", "m2", "end");
+    let turned = start().result("r2", "a2", "t2", "two").result("r1", "a1", "t1", "one").says("a3", "r1", "m2", "end");
+    for written in [in_order, turned] {
+        assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["go", "Bash=one", "Bash=two", "end"]);
+    }
+}
+
+#[test]
+fn a_chain_that_is_broken_goes_on_with_what_stands_before_it() {
+    let written = Written::new()
+        .user("u1", None, "first")
+        .says("a1", "u1", "m1", "one")
+        .user("u2", Some("lost"), "second")
+        .says("a2", "u2", "m2", "two");
+    assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["first", "one", "second", "two"]);
+}
+
+#[test]
+fn what_was_before_a_compaction_is_still_shown() {
+    let boundary = json!({"subtype": "compact_boundary", "logicalParentUuid": "a1"});
+    let summary = json!({"isCompactSummary": true, "message": {"role": "user", "content": "a summary"}});
+    let written = Written::new()
+        .user("u1", None, "first")
+        .says("a1", "u1", "m1", "one")
+        .entry("system", "s1", None, boundary)
+        .entry("user", "s2", Some("s1"), summary)
+        .user("u2", Some("s2"), "second");
+    let shown = texts(&written.file().read(None, 100).unwrap());
+    assert_eq!((shown[0].as_str(), shown[1].as_str(), shown[3].as_str()), ("first", "one", "second"));
+    assert!(shown[2].contains("compacted") && shown.len() == 4, "{shown:?}");
+}
+
+#[test]
+fn words_of_the_program_in_the_users_name_are_hidden() {
+    let meta = json!({"isMeta": true, "message": {"role": "user", "content": "Continue from where you left off."}});
+    let content = json!([{"type": "text", "text": "No response requested."}]);
+    let synthetic = json!({"message": {"id": "x", "model": "<synthetic>", "content": content}});
+    let written = Written::new()
+        .user("u1", None, "first")
+        .user("i1", Some("u1"), "[Request interrupted by user]")
+        .entry("user", "u2", Some("i1"), meta)
+        .entry("assistant", "a1", Some("u2"), synthetic)
+        .user("u3", Some("a1"), "second");
+    let history = written.file().read(None, 100).unwrap();
+    assert_eq!(texts(&history), ["first", "second"]);
+    assert_eq!(history.turns[0].status, TurnRecordStatus::Cancelled);
+}
+
+#[test]
+fn a_long_turn_is_cut_between_messages_and_keeps_its_id() {
+    let mut written = Written::new().user("u1", None, "work");
+    let mut parent = "u1".to_owned();
+    for step in 0..50 {
+        let (call, assistant, result) = (format!("t{step}"), format!("a{step}"), format!("r{step}"));
+        written = written.calls(&assistant, &parent, &format!("m{step}"), &call);
+        written = written.result(&result, &assistant, &call, "ok");
+        parent = result;
+    }
+    let written = written.says("end", &parent, "m-end", "done");
+    let pages = pages(&written.file(), 10);
+    assert!(pages.len() >= 5, "{}", pages.len());
+    let all: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
+    assert_eq!(all.len(), 52);
+    assert!(all.iter().all(|item| item.turn_id.as_str() == "u1" && item.error.is_none()));
+    assert!(pages.iter().all(|page| page.items.len() <= 11));
+    assert_eq!(pages.iter().map(|page| page.turns.len()).sum::<usize>(), 1, "the turn is told once");
+}
+
+#[test]
+fn a_file_that_is_damaged_gives_what_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.jsonl");
+    let good = r#"{"type":"user","uuid":"u1","parentUuid":null,"message":{"role":"user","content":"hello"}}"#;
+    std::fs::write(&path, format!("{good}\nnot json\n{{\"type\":\"assistant\"}}\n\u{0}\n{{\"half")).unwrap();
+    assert_eq!(texts(&file(path.clone()).read(None, 10).unwrap()), ["hello"]);
+    std::fs::write(&path, "").unwrap();
+    assert_eq!(texts(&file(path.clone()).read(None, 10).unwrap()), Vec::<String>::new());
+    // A cursor from elsewhere finds what it can and does no harm.
+    std::fs::write(&path, good).unwrap();
+    for cursor in [0, 7, good.len() as u64] {
+        file(path.clone()).read(Some(&HistoryCursor(cursor)), 10).unwrap();
+    }
+}
+
+#[test]
+fn the_end_of_a_big_file_is_read_without_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("big.jsonl");
+    let mut text = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
+    // A hole: reading it would find no line and no memory for it.
+    text.get_mut().set_len(200 * 1024 * 1024 * 1024).unwrap();
+    use std::io::Seek as _;
+    text.seek(std::io::SeekFrom::End(0)).unwrap();
+    writeln!(text).unwrap();
+    let mut parent = Some("before".to_owned());
+    for turn in 0..300 {
+        let (user, answer) = (format!("u{turn}"), format!("a{turn}"));
+        let entry = json!({"type": "user", "uuid": user, "parentUuid": parent, "message": {"content": "question"}});
+        writeln!(text, "{entry}").unwrap();
+        let content = json!([{"type": "text", "text": "answer"}]);
+        let message = json!({"id": format!("m{turn}"), "content": content});
+        let entry = json!({"type": "assistant", "uuid": answer, "parentUuid": user, "message": message});
+        writeln!(text, "{entry}").unwrap();
+        parent = Some(answer);
+    }
+    text.flush().unwrap();
+    let history = file(path).read(None, 200).unwrap();
+    assert_eq!(history.items.len(), 200);
+    assert!(history.older.is_some());
+}
+
+#[test]
+fn a_session_is_found_by_its_directory_and_not_by_another_of_the_same_name() {
+    let config = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let (mine, other) = (home.path().join("a_b"), home.path().join("a-b"));
+    std::fs::create_dir(&mine).unwrap();
+    std::fs::create_dir(&other).unwrap();
+    let mine = mine.canonicalize().unwrap();
+    let slug: String =
+        mine.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let folder = config.path().join("projects").join(slug);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{ID}.jsonl")), format!("{{}}\n{}\n", json!({"cwd": mine}))).unwrap();
+    let find = |project: &Path| {
+        let (cli_type, id) = (CliType::parse("claude-code").unwrap(), AgentSessionId::parse(ID).unwrap());
+        SessionFile::find(config.path(), project, &cli_type, &id).is_some()
+    };
+    assert!(find(&mine));
+    let link = home.path().join("link");
+    std::os::unix::fs::symlink(&mine, &link).unwrap();
+    assert!(find(&link), "through a link too");
+    assert!(!find(&other));
+}

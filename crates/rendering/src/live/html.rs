@@ -1,0 +1,70 @@
+//! The HTML of a block that grows at its end.
+
+use super::changes::Position;
+
+/// A block of which a first part is settled and only the rest is written again.
+#[derive(Debug, Default)]
+pub(super) struct OpenHtml {
+    html: String,
+    settled: usize,
+    settled_utf16: usize,
+    /// Where the last change began, if it was one.
+    changed: Option<usize>,
+}
+
+impl OpenHtml {
+    pub(super) fn new(html: String) -> Self {
+        Self { html, ..Self::default() }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.html
+    }
+
+    /// The part that is settled.
+    pub(super) fn settled(&self) -> &str {
+        &self.html[..self.settled]
+    }
+
+    /// Settles everything up to a position.
+    pub(super) fn settle(&mut self, bytes: usize) {
+        self.settled_utf16 += utf16(&self.html[self.settled..bytes]);
+        self.settled = bytes;
+    }
+
+    /// Replaces what is not settled: `settled` is from now on, `rest` and `close` may be replaced again.
+    pub(super) fn go_on(&mut self, settled: &str, rest: &str, close: &str) {
+        let old = self.html.split_off(self.settled);
+        self.html.push_str(settled);
+        self.html.push_str(rest);
+        self.html.push_str(close);
+        let new = &self.html[self.settled..];
+        self.changed = (old != new).then(|| self.settled + common_prefix(&old, new));
+        self.settle(self.settled + settled.len());
+    }
+
+    /// Where the last [`go_on`](Self::go_on) made a difference, if it did.
+    pub(super) fn change(&self) -> Option<Position> {
+        let bytes = self.changed?;
+        // What was just settled may lie behind the change.
+        let utf16 = if bytes >= self.settled {
+            self.settled_utf16 + utf16(&self.html[self.settled..bytes])
+        } else {
+            self.settled_utf16 - utf16(&self.html[bytes..self.settled])
+        };
+        Some(Position { block: 0, bytes, utf16 })
+    }
+}
+
+/// How many bytes two texts have in common at their start, in whole characters.
+pub(super) fn common_prefix(a: &str, b: &str) -> usize {
+    let mut length = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    while !a.is_char_boundary(length) || !b.is_char_boundary(length) {
+        length -= 1;
+    }
+    length
+}
+
+pub(super) fn utf16(text: &str) -> usize {
+    text.encode_utf16().count()
+}

@@ -1,0 +1,163 @@
+//! Which session needs the user: the one rule set behind every window's glyphs. Pure.
+
+use protocol::{AgentStatus, Attention, Continuity, SessionState, Timestamp, TurnEvent, TurnStatus};
+
+/// What is known of a session's life; the most urgent fact is what it shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watch {
+    turn_running: bool,
+    loading: bool,
+    /// A turn ended and nobody has looked since: an error with its words, or a plain end.
+    unseen: Option<Unseen>,
+    process: AgentStatus,
+    continuity: Continuity,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Unseen {
+    Error(String),
+    Finished,
+}
+
+impl Watch {
+    pub(crate) fn turn(&mut self, event: &TurnEvent) {
+        match event {
+            TurnEvent::TurnStarted { .. } => {
+                self.turn_running = true;
+                self.unseen = None;
+            }
+            TurnEvent::TurnComplete { status, .. } => {
+                self.turn_running = false;
+                self.unseen = (*status == TurnStatus::Completed).then_some(Unseen::Finished);
+            }
+            TurnEvent::TurnError { error_message, .. } => {
+                self.turn_running = false;
+                self.unseen = Some(Unseen::Error(error_message.clone()));
+            }
+        }
+    }
+
+    pub(crate) fn loading(&mut self, loading: bool) {
+        self.loading = loading;
+    }
+
+    pub(crate) fn process(&mut self, status: AgentStatus) {
+        self.process = status;
+    }
+
+    pub(crate) fn continuity(&mut self, continuity: Continuity) {
+        self.continuity = continuity;
+    }
+
+    /// Someone looked: an unread end or error has served its purpose.
+    pub(crate) fn seen(&mut self) {
+        self.unseen = None;
+    }
+
+    pub(crate) fn is_turn_running(&self) -> bool {
+        self.turn_running
+    }
+
+    /// The state every window shows. `since` stays while the attention stays.
+    pub(crate) fn state(&self, before: &SessionState, now: Timestamp) -> SessionState {
+        let (attention, reason) = match (&self.unseen, self.process) {
+            (Some(Unseen::Error(words)), _) => (Attention::Error, Some(format!("Turn failed: {words}"))),
+            (Some(Unseen::Finished), _) => (Attention::Finished, Some("Finished".to_string())),
+            (None, AgentStatus::Disconnected) => (Attention::Disconnected, None),
+            (None, AgentStatus::Reconnecting) => (Attention::Reconnecting, None),
+            (None, AgentStatus::Starting) => (Attention::Starting, None),
+            (None, AgentStatus::Idle | AgentStatus::Connected) if self.turn_running => (Attention::Working, None),
+            (None, AgentStatus::Idle | AgentStatus::Connected) if self.loading => (Attention::Starting, None),
+            (None, AgentStatus::Idle | AgentStatus::Connected) => (Attention::Idle, None),
+        };
+        let since = if before.attention == attention { before.since } else { Some(now) };
+        SessionState { attention, reason, continuity: self.continuity, since }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{SessionId, TurnId};
+
+    fn started() -> TurnEvent {
+        TurnEvent::TurnStarted {
+            turn_id: TurnId::parse("t").unwrap(),
+            session_id: SessionId::parse("codex:1").unwrap(),
+            model_id: String::new(),
+            provider_id: String::new(),
+            at: Timestamp::default(),
+        }
+    }
+    fn complete(status: TurnStatus) -> TurnEvent {
+        TurnEvent::TurnComplete {
+            turn_id: TurnId::parse("t").unwrap(),
+            session_id: SessionId::parse("codex:1").unwrap(),
+            status,
+            usage: None,
+            at: Timestamp::default(),
+        }
+    }
+    fn failed() -> TurnEvent {
+        TurnEvent::TurnError {
+            turn_id: TurnId::parse("t").unwrap(),
+            session_id: SessionId::parse("codex:1").unwrap(),
+            error_code: "X".into(),
+            error_message: "rate limit".into(),
+            at: Timestamp::default(),
+        }
+    }
+    fn attention(watch: &Watch) -> Attention {
+        watch.state(&SessionState::default(), Timestamp::default()).attention
+    }
+
+    #[test]
+    fn a_finished_turn_stays_unread_until_someone_looks() {
+        let mut watch = Watch::default();
+        watch.turn(&started());
+        assert_eq!(attention(&watch), Attention::Working);
+        watch.turn(&complete(TurnStatus::Completed));
+        assert_eq!(attention(&watch), Attention::Finished);
+        watch.seen();
+        assert_eq!(attention(&watch), Attention::Idle);
+    }
+
+    #[test]
+    fn a_cancelled_turn_asks_for_nothing() {
+        let mut watch = Watch::default();
+        watch.turn(&started());
+        watch.turn(&complete(TurnStatus::Cancelled));
+        assert_eq!(attention(&watch), Attention::Idle);
+    }
+
+    #[test]
+    fn a_failed_turn_says_why_and_is_forgotten_when_the_next_one_starts() {
+        let mut watch = Watch::default();
+        watch.turn(&started());
+        watch.turn(&failed());
+        let state = watch.state(&SessionState::default(), Timestamp::default());
+        assert_eq!((state.attention, state.reason.as_deref()), (Attention::Error, Some("Turn failed: rate limit")));
+        watch.turn(&started());
+        assert_eq!(attention(&watch), Attention::Working);
+    }
+
+    #[test]
+    fn a_lost_process_shows_unless_something_more_urgent_does() {
+        let mut watch = Watch::default();
+        watch.process(AgentStatus::Reconnecting);
+        assert_eq!(attention(&watch), Attention::Reconnecting);
+        watch.process(AgentStatus::Disconnected);
+        assert_eq!(attention(&watch), Attention::Disconnected);
+        watch.turn(&failed());
+        assert_eq!(attention(&watch), Attention::Error);
+    }
+
+    #[test]
+    fn the_time_of_an_attention_is_when_it_began() {
+        let mut watch = Watch::default();
+        watch.turn(&started());
+        let first = watch.state(&SessionState::default(), Timestamp::from_unix_ms(5));
+        let later = watch.state(&first, Timestamp::from_unix_ms(9));
+        assert_eq!(later.since, Some(Timestamp::from_unix_ms(5)));
+    }
+}

@@ -1,0 +1,69 @@
+//! Why a request of a window or of the HTTP API failed.
+
+use protocol::{ErrorCode, ErrorMessage, ProjectId, SessionId};
+
+/// A variant exists because some caller acts on it.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    #[error("no project {0}")]
+    ProjectNotFound(ProjectId),
+    #[error("no session {0}")]
+    SessionNotFound(SessionId),
+    #[error("a turn is running")]
+    TurnInProgress,
+    #[error("the session ended while it was asked")]
+    SessionEnded,
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    #[error("a request lacks {field}")]
+    Invalid { field: &'static str, reason: &'static str },
+    #[error(transparent)]
+    Catalog(#[from] catalog::CatalogError),
+    #[error(transparent)]
+    Provider(#[from] providers::ProviderError),
+}
+
+impl ServiceError {
+    /// Exhaustive on purpose: a new variant has to choose its wire code.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::ProjectNotFound(_) => ErrorCode::ProjectNotFound,
+            Self::SessionNotFound(_) => ErrorCode::SessionNotFound,
+            Self::TurnInProgress => ErrorCode::TurnInProgress,
+            Self::SessionEnded | Self::ShuttingDown => ErrorCode::InternalError,
+            Self::Invalid { .. } => ErrorCode::InvalidMessage,
+            Self::Catalog(error) => error.code(),
+            Self::Provider(error) => error.code(),
+        }
+    }
+
+    /// What the user reads.
+    pub fn to_message(&self) -> ErrorMessage {
+        match self {
+            Self::Provider(error) => error.to_message(),
+            Self::Invalid { field, reason } => {
+                let words = self.code().message("");
+                let mut message = ErrorMessage::new(self.code(), format!("{words} {field}: {reason}"));
+                message.field = Some((*field).to_string());
+                message
+            }
+            other => {
+                let mut message = ErrorMessage::new(other.code(), other.code().message(""));
+                if matches!(other, Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown) {
+                    message.detail = Some(chain(other));
+                }
+                message
+            }
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    text
+}

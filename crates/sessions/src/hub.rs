@@ -1,0 +1,488 @@
+//! The hub: what runs, who watches, and everything both fronts (WebSocket and HTTP) may ask.
+//!
+//! Comes in: requests. Goes out: answers to one window, news to all. Kept out: sockets, wires, files. Locks are held
+//! for a look-up and never across an await.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use catalog::{Catalog, SessionRecord};
+use protocol::{
+    AgentInfo, Attention, CliType, ErrorMessage, Project, ProjectId, ServerMessage, SessionId, SessionState,
+    SessionSummary, TurnId,
+};
+use providers::{NewSession, Registry};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::ServiceError;
+use crate::frame::Frame;
+use crate::outbox::{Frames, Outbox, WindowKind};
+use crate::session::{COMMANDS_MAX, Command, Session, now};
+use crate::window::Window;
+
+/// The title of a session until its first message.
+pub const NEW_SESSION_TITLE: &str = "New Session";
+
+/// Cheap to clone; every front holds one.
+#[derive(Clone, Debug)]
+pub struct Hub {
+    core: Arc<HubCore>,
+}
+
+#[derive(Debug)]
+pub(crate) struct HubCore {
+    catalog: Catalog,
+    registry: Registry,
+    facts: ServerFacts,
+    windows: Mutex<Windows>,
+    sessions: Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
+    states: Mutex<HashMap<SessionId, SessionState>>,
+    newborn: mpsc::Sender<Session>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Windows {
+    next: u64,
+    open: HashMap<u64, Arc<Outbox>>,
+}
+
+/// What every window is told first.
+#[derive(Clone, Debug, Default)]
+pub struct ServerFacts {
+    pub version: String,
+    pub instance: String,
+    pub home: String,
+    pub notices: Vec<String>,
+}
+
+/// A window that asked, and the id its answer repeats.
+#[derive(Clone, Debug)]
+pub(crate) struct Requester {
+    pub(crate) window: u64,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) request_id: Option<String>,
+}
+
+impl Requester {
+    pub(crate) fn answer(&self, message: ServerMessage) {
+        self.outbox.push(Frame::of(message, self.request_id.clone()));
+    }
+
+    pub(crate) fn fail(&self, error: &ServiceError) {
+        self.refuse(error.to_message());
+    }
+
+    pub(crate) fn refuse(&self, message: ErrorMessage) {
+        self.answer(ServerMessage::Error(message));
+    }
+}
+
+impl Hub {
+    /// Starts the hub's own task. Must be called inside a tokio runtime.
+    pub fn start(catalog: Catalog, registry: Registry, facts: ServerFacts) -> Self {
+        let (newborn, births) = mpsc::channel(COMMANDS_MAX);
+        let core = Arc::new(HubCore {
+            catalog,
+            registry,
+            facts,
+            windows: Mutex::default(),
+            sessions: Mutex::default(),
+            states: Mutex::default(),
+            newborn,
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        });
+        core.tasks.spawn(crate::supervisor::run(Arc::clone(&core), births, core.stop.clone()));
+        for provider in core.registry.iter() {
+            core.tasks.spawn(crate::supervisor::report_status(
+                Arc::clone(&core),
+                Arc::clone(provider),
+                core.stop.clone(),
+            ));
+        }
+        Self { core }
+    }
+
+    /// A window joins. It is greeted with what it needs to know first.
+    pub fn connect(&self, kind: WindowKind) -> (Window, Frames) {
+        let outbox = Outbox::new(kind);
+        let ServerFacts { version, instance, home, notices } = self.core.facts.clone();
+        outbox.push(Frame::of(ServerMessage::ServerHello { version, instance, home, notices }, None));
+        let id = {
+            let mut windows = lock(&self.core.windows);
+            windows.next += 1;
+            let id = windows.next;
+            windows.open.insert(id, Arc::clone(&outbox));
+            id
+        };
+        // Finding programs and asking their versions may take a moment; the greeting does not wait for it.
+        let (core, news) = (Arc::clone(&self.core), Arc::clone(&outbox));
+        self.core.tasks.spawn(async move {
+            let agents = core.agents().await;
+            news.push(Frame::of(ServerMessage::AgentList { agents }, None));
+        });
+        (Window::new(Arc::clone(&self.core), id, Arc::clone(&outbox)), Frames::new(outbox))
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        &self.core.catalog
+    }
+
+    pub async fn create_session(
+        &self,
+        cli_type: &CliType,
+        project: Option<&ProjectId>,
+        directory: Option<&str>,
+    ) -> Result<SessionSummary, ServiceError> {
+        // The agent type first: a wrong one must not add a project.
+        self.core.registry.get(cli_type)?;
+        let project = match (project, directory) {
+            (Some(id), _) => id.clone(),
+            (None, Some(directory)) => self.core.project_in(directory).await?,
+            (None, None) => return Err(ServiceError::Invalid { field: "projectId", reason: "is missing" }),
+        };
+        self.core.create_session(cli_type, &project, None).await
+    }
+
+    /// Opens a session without a window, so that it is ready.
+    pub async fn load_session(&self, id: &SessionId) -> Result<(), ServiceError> {
+        self.core.ask(id, |reply| Command::Ready { reply }).await
+    }
+
+    pub fn list_sessions(&self, project: &ProjectId) -> Result<Vec<SessionSummary>, ServiceError> {
+        self.core.sessions(project)
+    }
+
+    /// Whether a process stands behind it, and its state.
+    pub fn session_status(&self, id: &SessionId) -> Result<(bool, SessionState), ServiceError> {
+        let record = self.core.record(id)?;
+        let alive = self.core.registry.get(&record.cli_type).is_ok_and(|p| p.is_alive(&id.agent_session_id()));
+        Ok((alive, self.core.state_of(id)))
+    }
+
+    pub async fn send(&self, id: &SessionId, content: String) -> Result<TurnId, ServiceError> {
+        if content.trim().is_empty() {
+            return Err(ServiceError::Invalid { field: "content", reason: "must not be blank" });
+        }
+        self.core.ask(id, |reply| Command::Send { content, requester: None, reply }).await
+    }
+
+    pub async fn cancel(&self, id: &SessionId) -> Result<(), ServiceError> {
+        self.core.ask_live(id, |reply| Command::Cancel { requester: None, reply }).await
+    }
+
+    pub async fn kill(&self, id: &SessionId) -> Result<(), ServiceError> {
+        self.core.ask_live(id, |reply| Command::Kill { end: false, reply }).await
+    }
+
+    /// Names of sessions with a turn running, for the last words of the server.
+    pub fn working_sessions(&self) -> Vec<SessionSummary> {
+        let working: Vec<SessionId> = lock(&self.core.states)
+            .iter()
+            .filter(|(_, state)| state.attention == Attention::Working)
+            .map(|(id, _)| id.clone())
+            .collect();
+        working.iter().filter_map(|id| self.core.summary(id)).collect()
+    }
+
+    /// Ends everything in order: turns are cancelled, what was said is settled, processes are gone, windows are let go.
+    pub async fn drain(&self) {
+        let stopping: Vec<_> = self.core.registry.iter().cloned().collect();
+        let tracker = TaskTracker::new();
+        for provider in stopping {
+            tracker.spawn(async move { provider.shutdown().await });
+        }
+        tracker.close();
+        tracker.wait().await;
+        lock(&self.core.sessions).clear();
+        self.core.stop.cancel();
+        self.core.tasks.close();
+        self.core.tasks.wait().await;
+        for outbox in lock(&self.core.windows).open.values() {
+            outbox.close();
+        }
+    }
+}
+
+impl HubCore {
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    pub(crate) fn disconnect(&self, window: u64) {
+        let gone = lock(&self.windows).open.remove(&window);
+        if let Some(outbox) = gone {
+            outbox.close();
+        }
+        for session in lock(&self.sessions).values() {
+            // A session too busy to hear it notices the closed outbox when it next writes.
+            session.try_send(Command::Leave { window }).ok();
+        }
+    }
+
+    /// News for every window.
+    pub(crate) fn broadcast(&self, message: ServerMessage) {
+        self.broadcast_as_answer(message, None);
+    }
+
+    /// News for every window; in the asker's copy it is the answer.
+    pub(crate) fn broadcast_as_answer(&self, message: ServerMessage, asker: Option<&Requester>) {
+        if let Some(asker) = asker {
+            asker.answer(message.clone());
+        }
+        let frame = Frame::of(message, None);
+        let skip = asker.map(|asker| asker.window);
+        for (window, outbox) in &lock(&self.windows).open {
+            if Some(*window) != skip {
+                outbox.push(frame.clone());
+            }
+        }
+    }
+
+    pub(crate) async fn create_session(
+        self: &Arc<Self>,
+        cli_type: &CliType,
+        project: &ProjectId,
+        asker: Option<&Requester>,
+    ) -> Result<SessionSummary, ServiceError> {
+        let provider = Arc::clone(self.registry.get(cli_type)?);
+        let project = self.project(project)?;
+        let session = provider.create_session(NewSession { project_dir: PathBuf::from(&project.path) }).await?;
+        let id = SessionId::new(cli_type, &session.id);
+        let record = SessionRecord::new(id.clone(), project.id.clone(), now());
+        if let Err(error) = self.catalog.add_session(record).await {
+            // Not saved, so it must not run either: nobody could find it again.
+            provider.kill_session(&session.id).await.ok();
+            return Err(error.into());
+        }
+        let (sender, commands) = mpsc::channel(COMMANDS_MAX);
+        lock(&self.sessions).insert(id.clone(), sender);
+        self.give_birth(Session::created(Arc::clone(self), id.clone(), provider, session, commands)).await?;
+        let summary = self.summary(&id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))?;
+        let created =
+            ServerMessage::SessionCreated { session_id: id, project_id: project.id, session: summary.clone() };
+        self.broadcast_as_answer(created, asker);
+        Ok(summary)
+    }
+
+    async fn give_birth(&self, session: Session) -> Result<(), ServiceError> {
+        self.newborn.send(session).await.map_err(|_| ServiceError::ShuttingDown)
+    }
+
+    /// Sends a command to a session, opening it first if nothing runs for it.
+    pub(crate) async fn command(self: &Arc<Self>, id: &SessionId, command: Command) -> Result<(), ServiceError> {
+        let mut command = command;
+        // A session may end between the look-up and the send; the second round starts a new one.
+        for _ in 0..3 {
+            let sender = self.session(id).await?;
+            match sender.send(command).await {
+                Ok(()) => return Ok(()),
+                Err(mpsc::error::SendError(back)) => {
+                    self.forget(id);
+                    command = back;
+                }
+            }
+        }
+        Err(ServiceError::SessionEnded)
+    }
+
+    pub(crate) async fn ask<T>(
+        self: &Arc<Self>,
+        id: &SessionId,
+        command: impl FnOnce(oneshot::Sender<Result<T, ServiceError>>) -> Command,
+    ) -> Result<T, ServiceError> {
+        let (reply, answer) = oneshot::channel();
+        self.command(id, command(reply)).await?;
+        answer.await.map_err(|_| ServiceError::SessionEnded)?
+    }
+
+    /// Like [`Self::ask`], but a session for which nothing runs has nothing to be told.
+    pub(crate) async fn ask_live(
+        self: &Arc<Self>,
+        id: &SessionId,
+        command: impl FnOnce(oneshot::Sender<Result<(), ServiceError>>) -> Command,
+    ) -> Result<(), ServiceError> {
+        self.record(id)?;
+        let live = lock(&self.sessions).get(id).cloned();
+        let Some(sender) = live else { return Ok(()) };
+        let (reply, answer) = oneshot::channel();
+        if sender.send(command(reply)).await.is_err() {
+            return Ok(());
+        }
+        answer.await.unwrap_or(Ok(()))
+    }
+
+    async fn session(self: &Arc<Self>, id: &SessionId) -> Result<mpsc::Sender<Command>, ServiceError> {
+        let record = self.record(id)?;
+        let provider = Arc::clone(self.registry.get(&record.cli_type)?);
+        let (directory, prompted) = self.place_of(id)?;
+        let (sender, session) = {
+            let mut sessions = lock(&self.sessions);
+            if let Some(sender) = sessions.get(id) {
+                return Ok(sender.clone());
+            }
+            let (sender, commands) = mpsc::channel(COMMANDS_MAX);
+            sessions.insert(id.clone(), sender.clone());
+            (sender, (provider, commands))
+        };
+        let (provider, commands) = session;
+        self.give_birth(Session::opened(Arc::clone(self), id.clone(), provider, directory, prompted, commands)).await?;
+        Ok(sender)
+    }
+
+    /// The directory a session works in, and whether its agent was ever given a message.
+    pub(crate) fn place_of(&self, id: &SessionId) -> Result<(PathBuf, bool), ServiceError> {
+        let record = self.record(id)?;
+        let project = self.project(&record.project_id)?;
+        Ok((PathBuf::from(project.path), record.prompted))
+    }
+
+    pub(crate) fn live(&self, id: &SessionId) -> Option<mpsc::Sender<Command>> {
+        lock(&self.sessions).get(id).cloned()
+    }
+
+    pub(crate) fn forget(&self, id: &SessionId) {
+        let mut sessions = lock(&self.sessions);
+        if sessions.get(id).is_some_and(mpsc::Sender::is_closed) {
+            sessions.remove(id);
+        }
+    }
+
+    /// The agent goes on under another id; so do the list, the state and every window.
+    pub(crate) fn rename_session(&self, old: &SessionId, new: &SessionId) {
+        let mut sessions = lock(&self.sessions);
+        if let Some(sender) = sessions.remove(old) {
+            sessions.insert(new.clone(), sender);
+        }
+        drop(sessions);
+        let mut states = lock(&self.states);
+        if let Some(state) = states.remove(old) {
+            states.insert(new.clone(), state);
+        }
+        drop(states);
+        self.broadcast(ServerMessage::SessionRenamed { session_id: old.clone(), new_session_id: new.clone() });
+    }
+
+    /// Called when a session has been given a message: the first one becomes its title.
+    pub(crate) async fn first_words(&self, id: &SessionId, content: &str) {
+        let Some(record) = self.catalog.session(id) else { return };
+        if record.prompted {
+            return;
+        }
+        let title = (record.title == NEW_SESSION_TITLE).then(|| catalog::title_from(content));
+        if let Some(title) = &title {
+            // Pushed before it is saved: the tab should not wait for the disk, and the words are the user's own.
+            self.broadcast(ServerMessage::SessionTitleUpdated { session_id: id.clone(), title: title.clone() });
+        }
+        let saved = async {
+            if let Some(title) = &title {
+                self.catalog.set_title(id, title).await?;
+            }
+            self.catalog.mark_prompted(id).await
+        };
+        if let Err(error) = saved.await {
+            tracing::error!(session = %id, %error, "the title could not be saved");
+        }
+    }
+
+    pub(crate) fn publish_state(&self, id: &SessionId, state: &SessionState) {
+        let before = lock(&self.states).insert(id.clone(), state.clone());
+        if before.as_ref() == Some(state) {
+            return;
+        }
+        let Some(record) = self.catalog.session(id) else { return };
+        self.broadcast(ServerMessage::SessionState {
+            session_id: id.clone(),
+            state: state.clone(),
+            last_active_at: record.last_active_at,
+        });
+    }
+
+    /// Someone looked at the session, in some window.
+    pub(crate) async fn seen(&self, id: &SessionId) -> Result<(), ServiceError> {
+        self.record(id)?;
+        match self.live(id) {
+            Some(session) => drop(session.send(Command::Seen).await),
+            // Its task is gone; what it left to be seen is cleared here.
+            None => {
+                let state = self.state_of(id);
+                if matches!(state.attention, Attention::Finished | Attention::Error) {
+                    let seen = SessionState { attention: Attention::Idle, reason: None, ..state };
+                    self.publish_state(id, &seen);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn state_of(&self, id: &SessionId) -> SessionState {
+        lock(&self.states).get(id).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn record(&self, id: &SessionId) -> Result<SessionRecord, ServiceError> {
+        self.catalog.session(id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
+    }
+
+    pub(crate) fn project(&self, id: &ProjectId) -> Result<Project, ServiceError> {
+        self.catalog.project(id).ok_or_else(|| ServiceError::ProjectNotFound(id.clone()))
+    }
+
+    async fn project_in(&self, directory: &str) -> Result<ProjectId, ServiceError> {
+        match self.catalog.add_project(directory).await {
+            Ok(project) => {
+                let id = project.id.clone();
+                self.broadcast(ServerMessage::ProjectAdded { project });
+                Ok(id)
+            }
+            Err(catalog::CatalogError::Duplicate(path)) => {
+                let known = self.catalog.projects().into_iter().find(|project| project.path == path);
+                known.map(|project| project.id).ok_or(catalog::CatalogError::Duplicate(path).into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn sessions(&self, project: &ProjectId) -> Result<Vec<SessionSummary>, ServiceError> {
+        self.project(project)?;
+        Ok(self.catalog.sessions(project).into_iter().map(|record| self.summarize(record)).collect())
+    }
+
+    pub(crate) fn summary(&self, id: &SessionId) -> Option<SessionSummary> {
+        self.catalog.session(id).map(|record| self.summarize(record))
+    }
+
+    fn summarize(&self, record: SessionRecord) -> SessionSummary {
+        let state = self.state_of(&record.id);
+        SessionSummary {
+            id: record.id,
+            project_id: record.project_id,
+            title: record.title,
+            last_active_at: record.last_active_at,
+            created_at: record.created_at,
+            cli_type: record.cli_type,
+            state,
+        }
+    }
+
+    pub(crate) async fn agents(&self) -> Vec<AgentInfo> {
+        futures_util::future::join_all(self.registry.iter().map(|provider| provider.describe())).await
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The maps are whole between any two statements, so a panic elsewhere does not spoil them.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,182 @@
+//! One item of a transcript, shared between its session and the windows that show it.
+//!
+//! The session writes the newest state; a window reads it when it is ready to write, so a slow window skips what was
+//! superseded and a fast one loses nothing. Rendering happens on first reading and is shared by all windows.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use protocol::{ItemId, ServerMessage, SessionId, Upsert, UpsertBody, UpsertView};
+use rendering::Mark;
+use upserts::{ItemBody, ItemUpdate, Text};
+
+use crate::frame::Frame;
+use crate::outbox::WindowKind;
+use crate::view::{self, Rendered};
+
+#[derive(Debug)]
+pub(crate) struct ItemCell {
+    id: ItemId,
+    state: Mutex<ItemState>,
+}
+
+#[derive(Debug)]
+struct ItemState {
+    update: ItemUpdate,
+    /// The session's `seq` at the last change.
+    seq: u64,
+    rendered: Option<Rendered>,
+    /// The frame made last for each kind of window. Windows that keep up all ask for the same one.
+    last_plain: Option<(u64, u64, Frame)>,
+    last_view: Option<(ViewKey, Sent, Frame)>,
+}
+
+/// What a frame for a `view` window depends on.
+#[derive(Clone, Debug, PartialEq)]
+struct ViewKey {
+    seq: u64,
+    state_seq: u64,
+    text_from: usize,
+    mark: Mark,
+    sections: usize,
+}
+
+/// How far one window has been told about one item.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) text: Option<Text>,
+    pub(crate) mark: Mark,
+    /// Identity of the tool detail whose sections it has.
+    pub(crate) sections: usize,
+}
+
+impl ItemCell {
+    pub(crate) fn new(update: ItemUpdate, seq: u64) -> Arc<Self> {
+        let id = update.item_id.clone();
+        let state = ItemState { update, seq, rendered: None, last_plain: None, last_view: None };
+        Arc::new(Self { id, state: Mutex::new(state) })
+    }
+
+    pub(crate) fn id(&self) -> &ItemId {
+        &self.id
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.lock().seq
+    }
+
+    pub(crate) fn is_final(&self) -> bool {
+        self.lock().update.status.is_final()
+    }
+
+    pub(crate) fn replace(&self, update: ItemUpdate, seq: u64) {
+        let mut state = self.lock();
+        state.update = update;
+        state.seq = seq;
+    }
+
+    pub(crate) fn update(&self) -> ItemUpdate {
+        self.lock().update.clone()
+    }
+
+    /// Forgets the rendering; it is made anew when someone asks.
+    pub(crate) fn forget_rendering(&self) {
+        let mut state = self.lock();
+        state.rendered = None;
+        state.last_plain = None;
+        state.last_view = None;
+    }
+
+    /// The frame that brings a window from what it was told to the newest state. `seq` is the place of the frame in
+    /// the window's queue, so that a window which saw it has seen all that was numbered before.
+    pub(crate) fn frame(&self, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let message =
+            |payload| Frame::of(ServerMessage::SessionUpsert { session_id: session.clone(), seq, payload }, None);
+        match kind {
+            WindowKind::Plain => match &state.last_plain {
+                Some((at, of, frame)) if (*at, *of) == (seq, state.seq) => frame.clone(),
+                _ => {
+                    let frame = message(state.update.to_upsert());
+                    state.last_plain = Some((seq, state.seq, frame.clone()));
+                    frame
+                }
+            },
+            WindowKind::View => {
+                let key = ViewKey {
+                    seq,
+                    state_seq: state.seq,
+                    text_from: sent.text.as_ref().map_or(0, Text::len),
+                    mark: sent.mark,
+                    sections: sent.sections,
+                };
+                if let Some((known, after, frame)) = &state.last_view
+                    && *known == key
+                {
+                    *sent = after.clone();
+                    return frame.clone();
+                }
+                let frame = message(state.view_upsert(sent));
+                state.last_view = Some((key, sent.clone(), frame.clone()));
+                frame
+            }
+        }
+    }
+
+    /// The state for a snapshot, as the kind of window wants it.
+    pub(crate) fn entry(&self, kind: WindowKind, sent: &mut Sent) -> Upsert {
+        let mut state = self.lock();
+        match kind {
+            WindowKind::Plain => state.update.to_upsert(),
+            WindowKind::View => {
+                *sent = Sent::default();
+                state.view_upsert(sent)
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ItemState> {
+        // A panic while rendering leaves a state that is still whole: every field is replaced, never half written.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ItemState {
+    fn view_upsert(&mut self, sent: &mut Sent) -> Upsert {
+        let rendered = self.rendered.get_or_insert_with(Rendered::default);
+        let view = rendered.bring_up_to_date(&self.update, sent);
+        let update = &self.update;
+        Upsert {
+            turn_id: update.turn_id.clone(),
+            session_id: update.session_id.clone(),
+            item_id: update.item_id.clone(),
+            source_timestamp: update.source_timestamp,
+            emitted_at: update.emitted_at,
+            status: update.status,
+            error_code: update.error.as_ref().map(|error| error.code.clone()),
+            error_message: update.error.as_ref().map(|error| error.message.clone()),
+            parent_item_id: update.parent_item_id.clone(),
+            body: view_body(update, &view),
+            view,
+        }
+    }
+}
+
+/// The item as our own page wants it: only the text that was added, and no content that comes rendered.
+fn view_body(update: &ItemUpdate, view: &UpsertView) -> UpsertBody {
+    let added = |text: &Text| text.from_utf16(view.content_from.unwrap_or(0));
+    match &update.body {
+        ItemBody::Message { text, origin } => UpsertBody::Message { content: added(text), origin: *origin },
+        ItemBody::Thinking { text, provider_id } => {
+            UpsertBody::Thinking { content: added(text), provider_id: provider_id.to_string() }
+        }
+        ItemBody::ToolCall { name, arguments, call_id, output: _, is_error, tool } => UpsertBody::ToolCall {
+            tool_name: name.to_string(),
+            tool_arguments: view::short_arguments(arguments),
+            call_id: call_id.clone(),
+            tool_output: None,
+            tool_output_is_error: *is_error,
+            tool: tool.as_ref().map(view::without_content),
+        },
+    }
+}

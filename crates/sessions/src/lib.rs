@@ -1,0 +1,23 @@
+//! The hub: one actor per live session, fan-out to every window, outboxes, titles and attention; what runs.
+//!
+//! Comes in: requests of windows and of the HTTP API, events of providers. Goes out: ordered frames, per window.
+//! Kept out: sockets, HTTP, files, wires. Only this crate orders events and decides who hears them.
+
+mod attention;
+mod error;
+mod frame;
+mod hub;
+mod item;
+mod outbox;
+mod session;
+mod snapshot;
+mod supervisor;
+mod transcript;
+mod view;
+mod window;
+
+pub use error::ServiceError;
+pub use frame::Frame;
+pub use hub::{Hub, NEW_SESSION_TITLE, ServerFacts};
+pub use outbox::{Frames, WindowKind};
+pub use window::Window;

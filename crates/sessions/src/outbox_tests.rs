@@ -1,0 +1,175 @@
+//! The outbox as one window sees it: order kept, superseded states skipped, memory bounded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{ItemId, Origin, ServerMessage, SessionId, Timestamp, TurnId, Upsert, UpsertBody, UpsertStatus};
+use serde_json::Value;
+use upserts::{Emission, ItemBody, ItemUpdate, Moment, Text, UpsertConfig, UpsertProcessor};
+
+use super::*;
+
+fn session() -> SessionId {
+    SessionId::parse("codex:1").unwrap()
+}
+
+fn update(id: &str, text: &str, status: UpsertStatus) -> ItemUpdate {
+    ItemUpdate {
+        turn_id: TurnId::parse("t").unwrap(),
+        session_id: session(),
+        item_id: ItemId::parse(id).unwrap(),
+        parent_item_id: None,
+        source_timestamp: Timestamp::default(),
+        emitted_at: Timestamp::default(),
+        status,
+        error: None,
+        body: ItemBody::Message { text: Text::from(text), origin: Origin::Agent },
+    }
+}
+
+async fn next(frames: &mut Frames) -> Value {
+    let frame = frames.next().await.unwrap();
+    serde_json::from_slice(&frame.into_bytes()).unwrap()
+}
+
+fn content(frame: &Value) -> &str {
+    frame["payload"]["content"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn a_newer_state_takes_the_place_of_the_one_still_waiting() {
+    let outbox = Outbox::new(WindowKind::Plain);
+    let mut frames = Frames::new(Arc::clone(&outbox));
+    let (a, b) = (
+        ItemCell::new(update("a", "one", UpsertStatus::Create), 1),
+        ItemCell::new(update("b", "two", UpsertStatus::Create), 2),
+    );
+    outbox.push_item(&session(), 1, &a);
+    outbox.push_item(&session(), 2, &b);
+    a.replace(update("a", "one and more", UpsertStatus::Complete), 3);
+    outbox.push_item(&session(), 3, &a);
+    let first = next(&mut frames).await;
+    assert_eq!((content(&first), &first["seq"]), ("one and more", &Value::from(1)));
+    assert_eq!(content(&next(&mut frames).await), "two");
+    assert!(outbox.lock().queue.is_empty());
+}
+
+#[tokio::test]
+async fn a_window_that_never_reads_is_let_go_and_costs_nothing_more() {
+    let outbox = Outbox::new(WindowKind::View);
+    let mut frames = Frames::new(Arc::clone(&outbox));
+    let frame = Frame::of(ServerMessage::Ack {}, None);
+    for _ in 0..2 * SLOTS_MAX {
+        outbox.push(frame.clone());
+    }
+    assert!(outbox.gone().is_cancelled());
+    assert!(outbox.lock().queue.is_empty());
+    assert!(frames.next().await.is_none());
+}
+
+#[tokio::test]
+async fn one_frame_may_be_larger_than_the_bound_but_two_may_not() {
+    let big = || {
+        let mut error = protocol::ErrorMessage::new(protocol::ErrorCode::InternalError, "x".repeat(BYTES_MAX));
+        error.detail = None;
+        Frame::of(ServerMessage::Error(error), None)
+    };
+    let outbox = Outbox::new(WindowKind::Plain);
+    outbox.push(big());
+    assert!(!outbox.gone().is_cancelled());
+    outbox.push(big());
+    assert!(outbox.gone().is_cancelled());
+}
+
+/// What a page does with a patch.
+fn merge(blocks: &mut Vec<String>, patch: &Value) {
+    let (from, keep) = (patch["from"].as_u64().unwrap() as usize, patch["keep"].as_u64().unwrap() as usize);
+    let html: Vec<&str> = patch["html"].as_array().unwrap().iter().map(|html| html.as_str().unwrap()).collect();
+    let kept: Vec<u16> = blocks.get(from).map(|block| block.encode_utf16().take(keep).collect()).unwrap_or_default();
+    blocks.truncate(from);
+    for (index, part) in html.iter().enumerate() {
+        let head = if index == 0 { String::from_utf16(&kept).unwrap() } else { String::new() };
+        blocks.push(head + part);
+    }
+}
+
+/// The states a message goes through when it arrives one character at a time.
+fn states_of(text: &str) -> Vec<ItemUpdate> {
+    use protocol::stream::{ItemDelta, ItemDone, ItemStart};
+    use protocol::{EventId, FinalItem, ItemType, StreamEvent, StreamPayload};
+    let (turn_id, item_id) = (TurnId::parse("t").unwrap(), ItemId::parse("a").unwrap());
+    let mut processor = UpsertProcessor::new(UpsertConfig::live(), session(), turn_id.clone());
+    let start = StreamPayload::ItemStart(ItemStart {
+        item_id: item_id.clone(),
+        item_type: ItemType::Message,
+        initial_content: None,
+        name: None,
+        call_id: None,
+        origin: None,
+        parent_item_id: None,
+        tool: None,
+    });
+    let deltas = text.chars().map(|character| {
+        let delta_content = character.to_string();
+        StreamPayload::ItemDelta(ItemDelta { item_id: item_id.clone(), delta_content, tool: None })
+    });
+    let final_item = FinalItem::Message { content: text.into(), origin: Origin::Agent };
+    let done = StreamPayload::ItemDone(ItemDone { item_id: item_id.clone(), final_item });
+    let mut states = Vec::new();
+    for (tick, payload) in std::iter::once(start).chain(deltas).chain([done]).enumerate() {
+        let now = Moment { wall: Timestamp::default(), elapsed: Duration::from_millis(10 * tick as u64) };
+        let (event_id, turn_id) = (EventId::generate(), turn_id.clone());
+        let event = StreamEvent { event_id, timestamp: now.wall, turn_id, session_id: session(), payload };
+        processor.push(event, now);
+        states.extend(processor.take(now).into_iter().filter_map(|emission| match emission {
+            Emission::Item(update) => Some(update),
+            Emission::Turn(_) => None,
+        }));
+    }
+    states
+}
+
+#[tokio::test]
+async fn what_a_page_merges_says_the_same_as_the_plain_contract() {
+    let text = "# Title 😀\n\nSome *words* and `code`.\n\n```rust\nfn main() {}\n```\n\nThe end.";
+    let outbox = Outbox::new(WindowKind::View);
+    let mut frames = Frames::new(Arc::clone(&outbox));
+    let cell = ItemCell::new(update("a", "", UpsertStatus::Create), 1);
+    let (mut blocks, mut merged) = (Vec::new(), Vec::<u16>::new());
+    let states = states_of(text);
+    assert!(states.len() >= text.chars().count(), "every character went out on its own");
+    for (seq, state) in (2..).zip(states) {
+        let UpsertBody::Message { content: plain, .. } = state.to_upsert().body else { panic!("a message") };
+        cell.replace(state, seq);
+        outbox.push_item(&session(), seq, &cell);
+        let frame = next(&mut frames).await;
+        merge(&mut blocks, &frame["payload"]["blocks"]);
+        merged.truncate(frame["payload"]["contentFrom"].as_u64().unwrap_or(0) as usize);
+        merged.extend(content(&frame).encode_utf16());
+        let full: Vec<String> = rendering::markdown(&plain).iter().map(ToString::to_string).collect();
+        assert_eq!(blocks, full, "after {plain:?}");
+        assert_eq!(String::from_utf16(&merged).unwrap(), plain);
+    }
+    assert_eq!(String::from_utf16(&merged).unwrap(), text);
+}
+
+#[tokio::test]
+async fn windows_that_keep_up_share_one_encoding() {
+    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Update), 1);
+    let frame = |kind| {
+        let mut sent = Sent::default();
+        cell.frame(&session(), 1, kind, &mut sent).into_bytes().as_ptr()
+    };
+    assert_eq!(frame(WindowKind::View), frame(WindowKind::View));
+    assert_eq!(frame(WindowKind::Plain), frame(WindowKind::Plain));
+}
+
+#[tokio::test]
+async fn a_plain_upsert_is_the_whole_text() {
+    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Complete), 1);
+    let bytes = cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default()).into_bytes();
+    let frame: Value = serde_json::from_slice(&bytes).unwrap();
+    let upsert: Upsert = serde_json::from_value(frame["payload"].clone()).unwrap();
+    assert_eq!(upsert.body, UpsertBody::Message { content: "hello".into(), origin: Origin::Agent });
+    assert_eq!(upsert.view, protocol::UpsertView::default());
+}

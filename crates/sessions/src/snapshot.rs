@@ -1,0 +1,62 @@
+//! The state of a session at one moment, to be encoded for a window that joins.
+
+use std::sync::Arc;
+
+use protocol::{ServerMessage, SessionFacts, SessionId, SessionSummary, TurnRecord};
+
+use crate::frame::Frame;
+use crate::item::{ItemCell, Sent};
+use crate::outbox::{SnapshotSent, WindowKind};
+
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) session: SessionId,
+    pub(crate) cells: Vec<Arc<ItemCell>>,
+    pub(crate) body: SnapshotBody,
+    pub(crate) request_id: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum SnapshotBody {
+    History {
+        seq: u64,
+        more: bool,
+        since: Option<u64>,
+        turns: Vec<TurnRecord>,
+        facts: Box<SessionFacts>,
+        summary: Box<SessionSummary>,
+    },
+    Page {
+        more: bool,
+    },
+}
+
+impl Snapshot {
+    /// Renders and encodes. May take long for a long history: call it off the async threads.
+    pub(crate) fn encode(self, kind: WindowKind) -> (Frame, SnapshotSent) {
+        let mut told = Vec::new();
+        let mut entries = Vec::with_capacity(self.cells.len());
+        for cell in &self.cells {
+            let mut sent = Sent::default();
+            entries.push(cell.entry(kind, &mut sent));
+            if kind == WindowKind::View && !cell.is_final() {
+                told.push(((self.session.clone(), cell.id().clone()), sent));
+            }
+        }
+        let session_id = self.session;
+        let message = match self.body {
+            SnapshotBody::History { seq, more, since, turns, facts, summary } => ServerMessage::SessionHistory {
+                session_id,
+                entries,
+                seq,
+                more,
+                since,
+                turns,
+                facts: *facts,
+                session: *summary,
+            },
+            SnapshotBody::Page { more } => ServerMessage::SessionPage { session_id, entries, more },
+        };
+        (Frame::of(message, self.request_id), told)
+    }
+}

@@ -1,0 +1,168 @@
+//! What was said in a session, in order, and where each thing stands.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use protocol::{ItemId, TurnEvent, TurnRecord, TurnRecordStatus, TurnStatus};
+use providers::{History, HistoryCursor};
+use upserts::ItemUpdate;
+
+use crate::item::ItemCell;
+
+/// Final items whose rendering is kept at hand for windows that are a little behind. Older ones are rendered anew when
+/// someone opens the session.
+const RENDERINGS_KEPT: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    /// Newest last. Older stretches are put in front as they are fetched.
+    cells: Vec<Arc<ItemCell>>,
+    by_id: HashMap<ItemId, Arc<ItemCell>>,
+    turns: Vec<TurnRecord>,
+    older: Option<HistoryCursor>,
+    seq: u64,
+    settled: usize,
+}
+
+impl Transcript {
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Takes the next number for a message.
+    pub(crate) fn next_seq(&mut self) -> u64 {
+        self.seq += 1;
+        self.seq
+    }
+
+    /// The newest state of an item, in its place.
+    pub(crate) fn upsert(&mut self, update: ItemUpdate) -> (u64, Arc<ItemCell>) {
+        let seq = self.next_seq();
+        let settles = update.status.is_final();
+        let cell = match self.by_id.get(&update.item_id) {
+            Some(cell) => {
+                cell.replace(update, seq);
+                Arc::clone(cell)
+            }
+            None => {
+                let cell = ItemCell::new(update, seq);
+                self.by_id.insert(cell.id().clone(), Arc::clone(&cell));
+                self.cells.push(Arc::clone(&cell));
+                cell
+            }
+        };
+        if settles {
+            self.forget_old_renderings();
+        }
+        (seq, cell)
+    }
+
+    pub(crate) fn turn(&mut self, event: &TurnEvent) -> u64 {
+        match event {
+            TurnEvent::TurnStarted { turn_id, model_id, at, .. } => {
+                self.turns.push(TurnRecord {
+                    turn_id: turn_id.clone(),
+                    status: TurnRecordStatus::Running,
+                    started_at: *at,
+                    ended_at: None,
+                    model_id: (!model_id.is_empty()).then(|| model_id.clone()),
+                    usage: None,
+                    error_code: None,
+                    error_message: None,
+                });
+            }
+            TurnEvent::TurnComplete { turn_id, status, usage, at, .. } => {
+                if let Some(record) = self.turn_mut(turn_id.as_str()) {
+                    record.status = match status {
+                        TurnStatus::Completed => TurnRecordStatus::Completed,
+                        TurnStatus::Cancelled => TurnRecordStatus::Cancelled,
+                    };
+                    record.ended_at = Some(*at);
+                    record.usage = *usage;
+                }
+            }
+            TurnEvent::TurnError { turn_id, error_code, error_message, at, .. } => {
+                if let Some(record) = self.turn_mut(turn_id.as_str()) {
+                    record.status = TurnRecordStatus::Error;
+                    record.ended_at = Some(*at);
+                    record.error_code = Some(error_code.clone());
+                    record.error_message = Some(error_message.clone());
+                }
+            }
+        }
+        self.next_seq()
+    }
+
+    fn turn_mut(&mut self, id: &str) -> Option<&mut TurnRecord> {
+        self.turns.iter_mut().rev().find(|record| record.turn_id.as_str() == id)
+    }
+
+    /// The past of a session that was just loaded.
+    pub(crate) fn load(&mut self, history: History) {
+        self.older = history.older;
+        self.turns = history.turns;
+        for update in history.items {
+            self.upsert(update);
+        }
+    }
+
+    /// An older stretch, put in front. Items known already keep their place.
+    pub(crate) fn prepend(&mut self, history: History) {
+        self.older = history.older;
+        let mut cells = Vec::with_capacity(history.items.len() + self.cells.len());
+        for update in history.items {
+            if !self.by_id.contains_key(&update.item_id) {
+                // Older than any number a window may hold, so no window waits for it.
+                let cell = ItemCell::new(update, 0);
+                self.by_id.insert(cell.id().clone(), Arc::clone(&cell));
+                cells.push(cell);
+            }
+        }
+        self.settled += cells.len();
+        cells.append(&mut self.cells);
+        self.cells = cells;
+        let mut turns = history.turns;
+        turns.retain(|turn| self.turns.iter().all(|known| known.turn_id != turn.turn_id));
+        turns.append(&mut self.turns);
+        self.turns = turns;
+    }
+
+    /// The cursor to fetch before more can be shown, if the provider holds older items.
+    pub(crate) fn older(&self) -> Option<&HistoryCursor> {
+        self.older.as_ref()
+    }
+
+    pub(crate) fn get(&self, id: &ItemId) -> Option<&Arc<ItemCell>> {
+        self.by_id.get(id)
+    }
+
+    pub(crate) fn turns(&self) -> &[TurnRecord] {
+        &self.turns
+    }
+
+    /// The newest `limit` items and whether there are more.
+    pub(crate) fn newest(&self, limit: usize) -> (Vec<Arc<ItemCell>>, bool) {
+        let from = self.cells.len().saturating_sub(limit);
+        (self.cells[from..].to_vec(), from > 0 || self.older.is_some())
+    }
+
+    /// Up to `limit` items in front of one, how many there are in memory, and whether there are more.
+    pub(crate) fn before(&self, id: &ItemId, limit: usize) -> Option<(Vec<Arc<ItemCell>>, bool)> {
+        let end = self.cells.iter().position(|cell| cell.id() == id)?;
+        let from = end.saturating_sub(limit);
+        Some((self.cells[from..end].to_vec(), from > 0 || self.older.is_some()))
+    }
+
+    /// Everything that changed after a number.
+    pub(crate) fn since(&self, seq: u64) -> Vec<Arc<ItemCell>> {
+        self.cells.iter().filter(|cell| cell.seq() > seq).cloned().collect()
+    }
+
+    fn forget_old_renderings(&mut self) {
+        let keep_from = self.cells.len().saturating_sub(RENDERINGS_KEPT);
+        while self.settled < keep_from && self.cells[self.settled].is_final() {
+            self.cells[self.settled].forget_rendering();
+            self.settled += 1;
+        }
+    }
+}

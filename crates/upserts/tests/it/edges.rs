@@ -1,0 +1,162 @@
+//! Ends of every kind: errors, cancels, nothing at all.
+
+use protocol::stream::ResponseDone;
+use protocol::{ResponseStatus, StreamPayload, TurnEvent, UpsertStatus, Usage};
+use upserts::{Emission, UpsertConfig};
+
+use crate::turn::*;
+
+/// TC-5.4a.
+#[test]
+fn what_is_buffered_when_the_turn_is_torn_down_goes_out_as_an_error() {
+    let mut turn = Turn::batched();
+    turn.say([started(), message("m"), delta("m", "half a sen")]);
+    assert_eq!(turn.news(), ["turn started"]);
+    turn.abort("PROCESS_CRASH", "Codex stopped unexpectedly");
+    let upsert = turn.last("m").to_upsert();
+    assert_eq!(upsert.error_code.as_deref(), Some("PROCESS_CRASH"));
+    assert_eq!(upsert.error_message.as_deref(), Some("Codex stopped unexpectedly"));
+    assert_eq!(turn.news(), ["m error half a sen", "turn error PROCESS_CRASH Codex stopped unexpectedly"]);
+    assert!(turn.processor.is_finished());
+}
+
+#[test]
+fn a_turn_that_fails_by_itself_settles_its_open_items_as_errors_and_leaves_the_rest() {
+    let mut turn = Turn::live();
+    turn.say([message("m"), delta("m", "fine"), message_done("m", "fine"), message("n"), delta("n", "cut of")]);
+    turn.say([failed("OVERLOADED", "Try later")]);
+    assert_eq!(
+        turn.said()[1..],
+        ["m complete fine", "n create cut of", "n error cut of", "turn error OVERLOADED Try later"]
+    );
+}
+
+/// TC-5.4c.
+#[test]
+fn an_empty_item_is_one_complete_with_no_text() {
+    for mut turn in [Turn::batched(), Turn::live()] {
+        turn.say([message("m"), message_done("m", "")]).wait(5000);
+        assert_eq!(turn.said(), ["m complete"]);
+    }
+}
+
+/// TC-5.4d.
+#[test]
+fn a_cancelled_item_that_nobody_saw_is_never_shown() {
+    let mut turn = Turn::batched();
+    turn.say([message("m"), delta("m", "never mind"), item_cancelled("m"), delta("m", "!"), message_done("m", "?")]);
+    turn.say([invoke("c", "c", "Bash")]).taken.clear();
+    turn.say([completed()]).wait(5000);
+    assert_eq!(turn.said(), ["c complete", "turn completed"]);
+    assert!(turn.processor.is_finished());
+}
+
+/// TC-5.4e.
+#[test]
+fn a_cancelled_turn_says_so_itself_and_labels_no_cancelled_item() {
+    let mut turn = Turn::batched();
+    turn.say([started(), message("m"), delta("m", "one"), item_cancelled("m"), message("n"), item_cancelled("n")]);
+    turn.say([cancelled()]);
+    assert_eq!(turn.said(), ["turn started", "turn cancelled"]);
+}
+
+#[test]
+fn a_cancelled_turn_keeps_the_text_that_was_received() {
+    let mut turn = Turn::batched();
+    turn.say([message("m"), delta("m", &tokens(11)), delta("m", "and a bit"), cancelled()]);
+    assert_eq!(turn.said()[1..], [format!("m complete {}and a bit", tokens(11)), "turn cancelled".into()]);
+}
+
+#[test]
+fn a_cancelled_item_that_was_shown_ends_with_what_was_shown() {
+    let mut turn = Turn::live();
+    turn.say([message("m"), delta("m", "shown"), delta("m", " not shown"), item_cancelled("m")]);
+    turn.say([delta("m", "!"), message_done("m", "?")]);
+    turn.say([invoke("c", "c", "Bash"), item_cancelled("c"), result("o", "c", "void", false)]).wait(4);
+    assert_eq!(turn.said(), ["m create shown", "m complete shown", "c create", "c complete"]);
+    assert!(call(turn.last("c")).3);
+}
+
+/// TC-5.4f.
+#[test]
+fn a_failed_turn_is_a_turn_error_and_never_a_turn_complete() {
+    let ends = |events: Vec<StreamPayload>| {
+        let mut turn = Turn::batched();
+        turn.say(events);
+        turn.said()
+    };
+    let error_done = |reason: Option<&str>, detail: Option<(&str, &str)>| {
+        StreamPayload::ResponseDone(ResponseDone {
+            status: ResponseStatus::Error,
+            finish_reason: reason.map(Into::into),
+            error: detail.map(|(code, message)| error(code, message)),
+            usage: None,
+        })
+    };
+    assert_eq!(ends(vec![failed("A", "first"), error_done(Some("b"), Some(("B", "b")))]), ["turn error A first"]);
+    assert_eq!(ends(vec![failed("A", "first"), completed()]), ["turn error A first"]);
+    assert_eq!(ends(vec![error_done(Some("c"), Some(("B", "second")))]), ["turn error B second"]);
+    assert_eq!(
+        ends(vec![error_done(Some("max_tokens"), None)]),
+        ["turn error AGENT_PROTOCOL_ERROR The agent stopped: max_tokens"]
+    );
+    assert_eq!(
+        ends(vec![error_done(None, None)]),
+        ["turn error AGENT_PROTOCOL_ERROR The agent ended the turn with an error and gave no reason."]
+    );
+}
+
+#[test]
+fn what_a_turn_cost_is_passed_on() {
+    let usage = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
+    let mut turn = Turn::batched();
+    turn.say([StreamPayload::ResponseDone(ResponseDone {
+        status: ResponseStatus::Completed,
+        finish_reason: None,
+        error: None,
+        usage: Some(usage),
+    })]);
+    let Emission::Turn(TurnEvent::TurnComplete { usage: said, .. }) = &turn.taken[0] else { panic!() };
+    assert_eq!(*said, Some(usage));
+}
+
+#[test]
+fn an_item_that_fails_alone_is_an_error_and_the_turn_goes_on() {
+    let mut turn = Turn::live();
+    turn.say([message("m"), delta("m", "some"), item_failed("m", "REFUSED", "no")]);
+    turn.say([invoke("c", "c", "Bash"), item_failed("c", "TOOL", "bad"), item_failed("x", "LOST", "who?")]);
+    turn.say([message("n"), delta("n", "on"), completed()]);
+    assert_eq!(
+        turn.said(),
+        [
+            "m create some",
+            "m error some",
+            "c create",
+            "c error",
+            "x error",
+            "n create on",
+            "n complete on",
+            "turn completed"
+        ]
+    );
+    assert!(!call(turn.last("c")).3, "it failed; nobody interrupted it");
+}
+
+#[test]
+fn a_flood_ends_the_turn_with_an_error_and_keeps_what_came_before() {
+    let mut turn = Turn::new(UpsertConfig { turn_bytes_max: 1024 * 1024, ..UpsertConfig::live() });
+    turn.say([started(), message("m"), delta("m", "kept")]);
+    for _ in 0..20 {
+        turn.hold([delta("m", &"x".repeat(100_000))]);
+    }
+    turn.take();
+    let text_bytes = text(turn.last("m")).len();
+    assert!((900_000..=1024 * 1024).contains(&text_bytes), "{text_bytes}");
+    assert_eq!(turn.last("m").status, UpsertStatus::Error);
+    let said = turn.said();
+    assert_eq!(
+        said.last().unwrap(),
+        "turn error AGENT_PROTOCOL_ERROR The agent sent more than 1 MiB in one turn. The rest is not shown."
+    );
+    assert!(turn.processor.is_finished());
+}
