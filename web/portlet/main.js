@@ -36,6 +36,7 @@ let narrow = innerWidth < RAIL_FROM_PX;
 let escapeUntil = 0;
 let paging = false;
 let waited = false;
+let shown = false;
 
 const draw = oncePerFrame(drawAll);
 const session = createSession(() => visible && draw());
@@ -60,7 +61,8 @@ function drawAll() {
   drawStatus();
   composer.draw();
   drawEmpty();
-  if (first) scroller.follow();
+  if (first && !shown) scroller.follow();
+  shown ||= first;
 }
 
 function drawEmpty() {

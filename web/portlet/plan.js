@@ -16,6 +16,13 @@ export function mountPlan({ rail, strip }, { session, reveal }) {
   let stripOpen = false;
   /** @type {Change[]} */
   let changes = [];
+  let counted = -1;
+
+  function current() {
+    if (counted !== session.state.edits) changes = changesOf(session);
+    counted = session.state.edits;
+    return changes;
+  }
 
   rail.addEventListener("click", (event) => {
     const change = closest(event, "[data-item]");
@@ -32,7 +39,7 @@ export function mountPlan({ rail, strip }, { session, reveal }) {
   function draw(narrow, wanted) {
     const plan = session.state.facts.plan ?? [];
     const place = session.state.context?.project?.path ?? "";
-    changes = changesOf(session);
+    changes = current();
     rail.hidden = narrow || !wanted || (plan.length === 0 && changes.length === 0);
     strip.hidden = !narrow || plan.length === 0;
     const now = JSON.stringify([plan, changes, narrow, wanted, stripOpen]);
@@ -43,7 +50,7 @@ export function mountPlan({ rail, strip }, { session, reveal }) {
     if (!strip.hidden) reconcile(strip, [stripHead(plan, done, stripOpen), ...(stripOpen ? [planList(plan)] : [])]);
   }
 
-  return { draw, offers: () => (session.state.facts.plan ?? []).length > 0 || changesOf(session).length > 0 };
+  return { draw, offers: () => (session.state.facts.plan ?? []).length > 0 || current().length > 0 };
 }
 
 /** @param {import("../shared/protocol.js").PlanEntry[]} plan @param {number} done */

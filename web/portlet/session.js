@@ -24,6 +24,8 @@ export function createSession(changed) {
     turns: [],
     /** @type {SessionFacts} */
     facts: {},
+    /** Counts changes to edits, so that the list of changed files is made only when it may differ. */
+    edits: 0,
     /** There are older items. */
     more: false,
     loaded: false,
@@ -58,6 +60,7 @@ export function createSession(changed) {
     const known = state.items.get(upsert.itemId);
     state.items.set(upsert.itemId, { ...mergeUpsert(known, upsert), startedAt: known?.startedAt ?? upsert.sourceTimestamp });
     dirty.items.add(upsert.itemId);
+    if (upsert.type === "tool_call" && upsert.tool?.kind === "edit") state.edits += 1;
     if (known) return;
     turn(upsert.turnId).items.push(upsert.itemId);
     dirty.turns.add(upsert.turnId);
@@ -84,6 +87,7 @@ export function createSession(changed) {
     state.turns.length = 0;
     turnById.clear();
     dirty.all = true;
+    state.edits += 1;
   }
 
   /** @param {Extract<ServerFrame, { type: "session:history" }>} history */
@@ -112,6 +116,7 @@ export function createSession(changed) {
       dirty.items.add(upsert.itemId);
       dirty.turns.add(upsert.turnId);
     }
+    state.edits += 1;
     state.more = more && fresh.length > 0;
     changed();
   }

@@ -11,9 +11,9 @@ import { RequestError } from "./socket.js";
 let starts = 0;
 
 /**
- * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame> }} deps
+ * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void }} deps
  */
-export function createActions({ store, workspace, toast, request }) {
+export function createActions({ store, workspace, toast, request, open }) {
   /** @param {unknown} reason */
   function complain(reason) {
     const error = asError(reason);
@@ -66,8 +66,8 @@ export function createActions({ store, workspace, toast, request }) {
         if (!workspace.end(key)) {
           // Given up meanwhile: nobody asked for this session any more.
           await request({ type: "session:archive", sessionId: answer.sessionId }).catch(() => {});
-        } else if (wasInFront) workspace.open(answer.sessionId);
-        else toast(`${store.agent(cliType)?.name ?? cliType} is ready`, { action: { label: "Open", run: () => workspace.open(answer.sessionId) } });
+        } else if (wasInFront) open(answer.sessionId);
+        else toast(`${store.agent(cliType)?.name ?? cliType} is ready`, { action: { label: "Open", run: () => open(answer.sessionId) } });
       } catch (reason) {
         if (workspace.end(key)) workspace.fail({ projectId, cliType, error: asError(reason) });
       }

@@ -33,7 +33,7 @@ const toast = mountToasts(byId("toasts"));
 const offline = mountOffline(byId("offline"));
 const socket = createSocket({ heard, opened, lost });
 const request = socket.request;
-const actions = createActions({ store, workspace, toast, request });
+const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id) });
 const portlets = mountPortlets(byId("portlets"), { store, request, spoke: (sessionId, message) => commands.fromPortlet(sessionId, message) });
 const resize = mountResize(app, byId("separator"));
 const inbox = mountInbox(byId("inbox"), { store, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect });

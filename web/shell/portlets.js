@@ -11,7 +11,7 @@ import { RequestError } from "./socket.js";
 /** @typedef {import("./store.js").Store} Store */
 /**
  * `instance` and `seq`: how far this portlet has heard, and of which run of the server.
- * @typedef {{ sessionId: string, frame: HTMLIFrameElement, ready: boolean, wanted: boolean, seq: number, instance: string }} Portlet
+ * @typedef {{ sessionId: string, frame: HTMLIFrameElement, ready: boolean, wanted: boolean, seq: number, instance: string, focus: ToPortlet | null }} Portlet
  */
 
 /** What a portlet may ask of the server, always about its own session. */
@@ -42,6 +42,7 @@ export function mountPortlets(root, { store, request, spoke }) {
       tell(portlet, { kind: "online", online });
       tellContext(portlet);
       tell(portlet, { kind: "visible", visible: portlet.sessionId === current });
+      if (portlet.focus && portlet.sessionId === current) focus(portlet, portlet.focus);
       void open(portlet);
     } else if (message.kind === "retry") void open(portlet);
     else if (message.kind === "request") void forward(portlet, message);
@@ -51,6 +52,13 @@ export function mountPortlets(root, { store, request, spoke }) {
   /** @param {Portlet} portlet @param {ToPortlet} message */
   function tell(portlet, message) {
     if (portlet.ready) tellPortlet(portlet.frame.contentWindow, message);
+  }
+
+  /** One that is not loaded yet gets it when it is. @param {Portlet} portlet @param {ToPortlet} message */
+  function focus(portlet, message) {
+    portlet.focus = portlet.ready ? null : message;
+    portlet.frame.focus();
+    tell(portlet, message);
   }
 
   /** @param {Portlet} portlet */
@@ -92,7 +100,8 @@ export function mountPortlets(root, { store, request, spoke }) {
     const known = portlets.get(sessionId);
     if (known) return known;
     const frame = h("iframe", { class: "portlet", src: "/portlet", id: `portlet-${(frames += 1)}`, title: store.state.sessions.get(sessionId)?.title ?? "Session", "data-session": sessionId, inert: true });
-    const portlet = { sessionId, frame, ready: false, wanted: false, seq: 0, instance: "" };
+    /** @type {Portlet} */
+    const portlet = { sessionId, frame, ready: false, wanted: false, seq: 0, instance: "", focus: null };
     portlets.set(sessionId, portlet);
     root.append(frame);
     return portlet;
@@ -185,8 +194,8 @@ export function mountPortlets(root, { store, request, spoke }) {
     tellCurrent(message) {
       const portlet = current === null ? undefined : portlets.get(current);
       if (!portlet) return;
-      if (message.kind === "focus") portlet.frame.focus();
-      tell(portlet, message);
+      if (message.kind === "focus") focus(portlet, message);
+      else tell(portlet, message);
     },
   };
 }

@@ -48,7 +48,7 @@ export function sessionRow(id) {
   return h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-session": id },
     h("span", { class: "slot" }, glyph("idle")),
     h("span", { class: "row-title" }),
-    mark(""),
+    mark(""), " ",
     h("span", { class: "row-time" }),
     h("span", { class: "row-actions" },
       h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "archive", "aria-label": "Archive", title: "Archive", tabindex: -1 }, icon("archive")),
