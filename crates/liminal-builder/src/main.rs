@@ -1,5 +1,6 @@
 //! Liminal Builder: the program. Flags, wiring, signals, the order of shutdown, exit codes.
 
+mod agents;
 mod browser;
 mod listen;
 mod logging;

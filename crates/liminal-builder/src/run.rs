@@ -12,9 +12,9 @@ use server::{Access, Hosts, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio_util::sync::CancellationToken;
 
-use crate::settings::{Agents, Settings};
+use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::{browser, listen};
+use crate::{agents, browser, listen};
 
 /// From the first Ctrl-C to the end, whatever the agents do.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
@@ -22,16 +22,17 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("could not listen for signals")?;
     let data_dir = settings.files.data_dir()?;
-    let Opened { catalog, notices } = Catalog::open(&data_dir).map_err(explain)?;
+    let Opened { catalog, mut notices } = Catalog::open(&data_dir).map_err(explain)?;
     let secret = match settings.listening.no_auth {
         true => None,
         false => Some(Secret::new(catalog.token().map_err(explain)?)),
     };
+    let registry = agents::registry(&settings.agents, &catalog, &mut notices)?;
     let listener = listen::bind(address).await?;
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
     let access = Access::new(Hosts::new(bound, &settings.listening.allowed_hosts), secret);
-    let hub = Hub::start(catalog.clone(), agents(&settings.agents), facts(notices));
+    let hub = Hub::start(catalog.clone(), registry, facts(notices));
 
     greet(&data_dir, &link(&base_url, access.secret.as_ref()));
     if !bound.ip().is_loopback() && settings.listening.allowed_hosts.is_empty() {
@@ -48,7 +49,11 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}
     }
-    say("Stopping. Press Ctrl-C again to leave at once.");
+    match hub.working_sessions().len() {
+        0 => say("Stopping. Press Ctrl-C again to leave at once."),
+        1 => say("Stopping; one agent is still working. Press Ctrl-C again to leave at once."),
+        working => say(&format!("Stopping; {working} agents are still working. Press Ctrl-C again to leave at once.")),
+    }
     let drained = async {
         stop.cancel();
         serving.await;
@@ -63,18 +68,6 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
         },
         asked = signals.next() => Ok(asked.exit_code()),
     }
-}
-
-fn agents(settings: &Agents) -> providers::Registry {
-    tracing::debug!(
-        claude = settings.claude_cmd,
-        codex = settings.codex_acp_cmd,
-        start_timeout_ms = settings.acp_start_timeout_ms,
-        prompt_timeout_ms = settings.acp_prompt_timeout_ms,
-        idle_minutes = settings.idle_minutes,
-        "agents"
-    );
-    providers::Registry::default()
 }
 
 fn facts(notices: Vec<String>) -> ServerFacts {
