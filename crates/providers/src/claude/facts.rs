@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
+pub(super) const PLAN: &str = "plan";
 const MODEL_DEFAULT: &str = "default";
 
 /// Permission modes that may be set on a running session, in the words of the program's own menu. The one that
@@ -15,7 +16,7 @@ const MODEL_DEFAULT: &str = "default";
 const MODES: [(&str, &str, &str); 5] = [
     ("default", "Default", "Asks before edits and commands"),
     ("acceptEdits", "Accept edits", "Edits files without asking"),
-    ("plan", "Plan", "Reads and plans, changes nothing"),
+    (PLAN, "Plan", "Reads and plans, changes nothing"),
     ("auto", "Auto", "Decides by itself what is safe"),
     ("dontAsk", "Don't ask", "Refuses what is not allowed already"),
 ];
