@@ -52,7 +52,8 @@ async fn a_request_that_never_ends_does_not_hold_up_the_end() {
 /// An agent that writes its process id to `file`, never answers, and does not leave when asked.
 fn stubborn_agent(data_dir: &Path, file: &Path) {
     std::fs::create_dir_all(data_dir).unwrap();
-    let script = "echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; trap '' TERM; while :; do sleep 1; done";
+    let script =
+        "echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; trap '' TERM; while :; do sleep 1; done";
     let agents = serde_json::json!({"agent_servers": {"Stubborn": {
         "command": "/bin/sh", "args": ["-c", script], "env": {"PID_FILE": file}
     }}});
@@ -100,7 +101,8 @@ async fn the_browser_is_opened_with_a_link_that_works_once_and_holds_no_secret()
     let (tools, opened) = (builder.home().join("tools"), builder.home().join("opened"));
     std::fs::create_dir(&tools).unwrap();
     let opener = tools.join("xdg-open");
-    std::fs::write(&opener, format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display())).unwrap();
+    std::fs::write(&opener, format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display()))
+        .unwrap();
     std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     let app = builder.env("PATH", path).arg("--open").start().await;
