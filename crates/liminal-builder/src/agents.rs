@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use catalog::Catalog;
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings, parse_agents};
+use providers::claude::{ClaudeConfig, ClaudeProvider};
 use providers::{Provider, Registry};
 
 use crate::settings::Agents;
@@ -27,7 +28,19 @@ pub(crate) fn registry(settings: &Agents, catalog: &Catalog, notices: &mut Vec<S
         }
     }
     let provider = |agent| Arc::new(AcpProvider::new(agent, acp.clone())) as Arc<dyn Provider>;
-    Ok(Registry::new(agents.into_iter().map(provider)))
+    let claude: Arc<dyn Provider> = Arc::new(ClaudeProvider::new(claude_config(settings))?);
+    Ok(Registry::new(std::iter::once(claude).chain(agents.into_iter().map(provider))))
+}
+
+fn claude_config(settings: &Agents) -> ClaudeConfig {
+    const SECONDS_PER_MINUTE: u64 = 60;
+    ClaudeConfig {
+        command: settings.claude_cmd.clone(),
+        start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
+        prompt_timeout: Duration::from_millis(settings.acp_prompt_timeout_ms),
+        idle: (settings.idle_minutes > 0).then(|| Duration::from_secs(settings.idle_minutes * SECONDS_PER_MINUTE)),
+        ..ClaudeConfig::default()
+    }
 }
 
 fn configured(catalog: &Catalog) -> anyhow::Result<Vec<AcpAgent>> {

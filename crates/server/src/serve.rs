@@ -35,6 +35,9 @@ const OPEN_MAX: usize = 512;
 /// After a failed accept, most likely for want of file descriptors, to let some come free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// For requests under way when the server stops. Who is slower than this is not going to be quicker.
+const FINISH_TIME_MAX: Duration = Duration::from_secs(3);
+
 /// Serves until `stop`, then lets every request under way finish.
 pub(crate) async fn serve(listener: TcpListener, router: Router, stop: &CancellationToken) {
     let connections = TaskTracker::new();
@@ -98,21 +101,19 @@ async fn serve_connection(
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
-    let mut stopping = false;
-    loop {
-        tokio::select! {
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::debug!("a connection ended early: {error}");
-                }
-                break;
-            }
-            () = stop.cancelled(), if !stopping => {
-                stopping = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = waiting.shown_out() => break,
-        }
+    tokio::select! {
+        ended = connection.as_mut() => return log_end(ended),
+        () = waiting.shown_out() => return,
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    if let Ok(ended) = tokio::time::timeout(FINISH_TIME_MAX, connection).await {
+        log_end(ended);
+    }
+}
+
+fn log_end(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!("a connection ended early: {error}");
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 
 use crate::http::{Response, exchange};
 use crate::window::{Window, connect};
@@ -20,6 +20,7 @@ use crate::{binary, within};
 #[derive(Debug)]
 pub struct TestApp {
     child: Child,
+    said: Lines<BufReader<ChildStdout>>,
     address: SocketAddr,
     token: Option<String>,
     home: Arc<TempDir>,
@@ -107,6 +108,23 @@ impl TestApp {
         exchange(self.address, method, path, &headers, body.as_deref().unwrap_or_default().as_bytes()).await
     }
 
+    /// Waits until it says a line that holds these words.
+    ///
+    /// # Panics
+    /// When it ends without saying so.
+    pub async fn until_said(&mut self, words: &str) -> String {
+        within(words, async {
+            loop {
+                match self.said.next_line().await {
+                    Ok(Some(line)) if line.contains(words) => return line,
+                    Ok(Some(_)) => {}
+                    ended => panic!("the server never said {words:?}: {ended:?}"),
+                }
+            }
+        })
+        .await
+    }
+
     /// As `kill -9` does.
     pub async fn kill(&mut self) -> ExitStatus {
         self.signal(Signal::KILL);
@@ -171,7 +189,7 @@ impl Builder {
             let Some(link) = line.strip_prefix("Open http://") else { continue };
             let (address, token) = link.split_once('/').context("the link has no path")?;
             let token = token.strip_prefix("?token=").map(String::from);
-            return Ok(TestApp { address: address.parse()?, token, child, home: self.home });
+            return Ok(TestApp { address: address.parse()?, token, said: lines, child, home: self.home });
         }
         bail!("it ended with {} before it said where it listens", child.wait().await?)
     }

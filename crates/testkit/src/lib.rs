@@ -7,6 +7,7 @@
 mod app;
 mod binary;
 mod http;
+pub mod programs;
 pub mod scripted_model;
 mod window;
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
+pub(super) const PLAN: &str = "plan";
 const MODEL_DEFAULT: &str = "default";
 
 /// Permission modes that may be set on a running session, in the words of the program's own menu. The one that
@@ -15,7 +16,7 @@ const MODEL_DEFAULT: &str = "default";
 const MODES: [(&str, &str, &str); 5] = [
     ("default", "Default", "Asks before edits and commands"),
     ("acceptEdits", "Accept edits", "Edits files without asking"),
-    ("plan", "Plan", "Reads and plans, changes nothing"),
+    (PLAN, "Plan", "Reads and plans, changes nothing"),
     ("auto", "Auto", "Decides by itself what is safe"),
     ("dontAsk", "Don't ask", "Refuses what is not allowed already"),
 ];
@@ -25,7 +26,19 @@ pub(super) fn initialized(answer: &Value) -> SessionFacts {
     let mode = answer["current_permission_mode"].as_str().unwrap_or("default");
     let mut options = vec![mode_option(mode)];
     options.extend(model_option(answer));
-    SessionFacts { commands: Some(commands(answer)), options: Some(options), ..SessionFacts::default() }
+    SessionFacts {
+        commands: Some(commands(answer)),
+        options: Some(options),
+        model: default_model(answer),
+        ..SessionFacts::default()
+    }
+}
+
+/// What the default stands for, where the program says so.
+fn default_model(answer: &Value) -> Option<String> {
+    let mut models = answer["models"].as_array()?.iter();
+    let default = models.find(|model| model["value"] == MODEL_DEFAULT)?;
+    default["resolvedModel"].as_str().map(str::to_owned)
 }
 
 fn commands(answer: &Value) -> Vec<AgentCommandInfo> {

@@ -139,10 +139,8 @@ pub(super) fn ended(
         }
         return Outcome { output, is_error };
     }
-    if let Some(structured) = structured {
-        if let Some(result) = shown_of(name, detail, structured) {
-            output = result;
-        }
+    if let Some(result) = structured.and_then(|structured| shown_of(name, detail, structured)) {
+        output = result;
     }
     Outcome { output, is_error }
 }

@@ -24,6 +24,13 @@ pub enum Line {
     ControlCancelRequest {
         request_id: String,
     },
+    /// What became of a message we sent.
+    CommandLifecycle {
+        #[serde(default)]
+        command_uuid: Option<String>,
+        #[serde(default)]
+        state: String,
+    },
     /// Only in files: what was put into the conversation beside the messages.
     Attachment {
         #[serde(default)]
@@ -209,7 +216,6 @@ pub enum StreamBody {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the wire calls them so")]
 pub enum Delta {
     TextDelta {
         text: String,
@@ -234,6 +240,8 @@ pub struct ResultLine {
     pub result: Option<String>,
     pub errors: Vec<Value>,
     pub terminal_reason: Option<String>,
+    /// Who asked for the turn, where it was not the user.
+    pub origin: Option<Value>,
     pub stop_reason: Option<String>,
     pub api_error_status: Option<u16>,
     /// A running total, since the process or the session began.
@@ -293,6 +301,10 @@ pub enum SystemBody {
     LocalCommand {
         #[serde(default)]
         content: String,
+    },
+    BackgroundTasksChanged {
+        #[serde(default)]
+        tasks: Vec<Value>,
     },
     TaskNotification {
         #[serde(default)]

@@ -1,4 +1,12 @@
 //! Providers as the session hub meets them, and their translations as data.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod acp_bench;
+mod acp_faults;
+mod acp_sessions;
+mod claude_faults;
 mod claude_history;
+mod claude_real;
 mod claude_snapshots;
+mod listener;

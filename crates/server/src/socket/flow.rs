@@ -105,4 +105,12 @@ mod tests {
             flow.asked();
         }
     }
+
+    #[tokio::test]
+    async fn only_silence_counts_as_silence() {
+        let flow = Flow::new();
+        flow.silent_for(Duration::from_millis(1)).await;
+        flow.heard();
+        assert!(flow.silent_for(Duration::from_secs(3600)).now_or_never().is_none());
+    }
 }

@@ -1,5 +1,7 @@
 //! The Anthropic Messages API, as far as Claude Code uses it.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::Router;
 use axum::extract::State;
@@ -12,6 +14,7 @@ use uuid::Uuid;
 use super::{Piece, Script, Stage, Step, ToolStep, body, event, tokens};
 
 const MODEL: &str = "claude-sonnet-4-5";
+const BEFORE_CUT: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> Router<Stage> {
     Router::new()
@@ -39,7 +42,11 @@ async fn messages(State(stage): State<Stage>, Json(request): Json<Value>) -> Res
     }
     let mut answer = Answer::new(&call, request["model"].as_str().unwrap_or(MODEL));
     for step in steps {
-        answer.add(step);
+        match step {
+            // It has broken off as often as it should.
+            Step::Cut { times } if !stage.fails(&call.prompt, times) => {}
+            step => answer.add(step),
+        }
     }
     if request["stream"].as_bool() == Some(true) {
         ([(header::CONTENT_TYPE, "text/event-stream")], body(stage, answer.finish())).into_response()
@@ -226,7 +233,9 @@ impl<'a> Answer<'a> {
                 self.pieces.push(event("error", &error));
                 self.broken = true;
             }
-            Step::Cut => {
+            Step::Cut { .. } => {
+                // What was said before has to leave first.
+                self.pieces.push(Piece::Wait(BEFORE_CUT));
                 self.pieces.push(Piece::Cut);
                 self.broken = true;
             }

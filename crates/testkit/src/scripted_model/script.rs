@@ -18,7 +18,7 @@
 //! parallel:bash:ls || read:a two tools at once
 //! error:500                  fail with this status; `error:500*2` only the first two times
 //! error:inband               an error event in the middle of the stream
-//! error:cut                  the connection breaks in the middle of the stream
+//! error:cut                  the connection breaks in the middle of the stream; `error:cut*1` only the first time
 //! ```
 //!
 //! Any other line is answered with `You said: …`.
@@ -36,7 +36,7 @@ pub enum Step {
     Tools(Vec<ToolStep>),
     Fail { status: u16, times: Option<u32> },
     FailInBand,
-    Cut,
+    Cut { times: Option<u32> },
 }
 
 /// A tool call, whatever an API's agent calls the tool.
@@ -83,7 +83,7 @@ fn step(line: &str) -> Step {
         ("think", text) => Step::Think(unescape(text)),
         ("hold", gate) => Step::Hold(gate.into()),
         ("error", "inband") => Step::FailInBand,
-        ("error", "cut") => Step::Cut,
+        ("error", "cut") => Step::Cut { times: None },
         ("error", status) => fail(status).unwrap_or_else(|| echo(line)),
         ("stream", size) => stream(size).unwrap_or_else(|| echo(line)),
         _ => echo(line),
@@ -99,6 +99,9 @@ fn fail(text: &str) -> Option<Step> {
         Some((status, times)) => (status, Some(times.parse().ok()?)),
         None => (text, None),
     };
+    if status == "cut" {
+        return Some(Step::Cut { times });
+    }
     Some(Step::Fail { status: status.parse().ok()?, times })
 }
 

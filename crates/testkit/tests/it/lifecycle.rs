@@ -1,10 +1,13 @@
 //! Starting, stopping, and standing in each other's way.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use protocol::ClientMessage;
+use protocol::{CliType, ClientMessage, ServerMessage};
 use rustix::process::Signal;
-use testkit::{TestApp, run_to_end};
+use testkit::{TestApp, exchange, run_to_end, within};
+use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 #[tokio::test]
@@ -28,6 +31,104 @@ async fn a_window_that_does_not_answer_does_not_hold_up_the_end() {
     app.interrupt();
     assert_eq!(app.ended().await.code(), Some(0));
     drop((deaf, half_open));
+}
+
+#[tokio::test]
+async fn a_request_that_never_ends_does_not_hold_up_the_end() {
+    let mut app = TestApp::start().await;
+    let mut slow = tokio::net::TcpStream::connect(app.address()).await.unwrap();
+    let head = format!(
+        "POST /api/session/create HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\n\r\n{{",
+        app.host(),
+        app.token()
+    );
+    slow.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(app.request("GET", "/api/health", None).await.status, 200);
+    app.interrupt();
+    assert_eq!(app.ended().await.code(), Some(0));
+}
+
+/// An agent that writes its process id to `file`, never answers, and does not leave when asked.
+fn stubborn_agent(data_dir: &Path, file: &Path) {
+    std::fs::create_dir_all(data_dir).unwrap();
+    let script =
+        "echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; trap '' TERM; while :; do sleep 1; done";
+    let agents = serde_json::json!({"agent_servers": {"Stubborn": {
+        "command": "/bin/sh", "args": ["-c", script], "env": {"PID_FILE": file}
+    }}});
+    std::fs::write(data_dir.join("agents.json"), agents.to_string()).unwrap();
+}
+
+/// Waits for what has no event to wait for.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    within(what, async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_leaves_at_once_and_still_leaves_no_agent_behind() {
+    let builder = TestApp::builder();
+    let pid_file = builder.home().join("agent.pid");
+    stubborn_agent(&builder.data_dir(), &pid_file);
+    let mut app = builder.start().await;
+    let mut window = app.window().await;
+    let path = app.home().to_str().unwrap().to_owned();
+    let ServerMessage::ProjectAdded { project } = window.call(&ClientMessage::ProjectAdd { path }).await else {
+        panic!("no project was added")
+    };
+    let cli_type = CliType::parse("Stubborn").unwrap();
+    window.ask(&ClientMessage::SessionCreate { project_id: project.id, cli_type }).await;
+    until("the agent to start", || pid_file.exists()).await;
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    let agent = Path::new("/proc").join(pid.trim());
+    assert!(agent.exists());
+
+    app.interrupt();
+    app.until_said("Stopping").await;
+    app.interrupt();
+    assert_eq!(app.ended().await.code(), Some(130));
+    until("the agent to be gone", || !agent.exists()).await;
+}
+
+#[tokio::test]
+async fn the_browser_is_opened_with_a_link_that_works_once_and_holds_no_secret() {
+    let builder = TestApp::builder();
+    let (tools, opened) = (builder.home().join("tools"), builder.home().join("opened"));
+    std::fs::create_dir(&tools).unwrap();
+    let opener = tools.join("xdg-open");
+    std::fs::write(&opener, format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display()))
+        .unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+    let app = builder.env("PATH", path).arg("--open").start().await;
+    until("the browser to be opened", || opened.exists()).await;
+
+    let link = std::fs::read_to_string(&opened).unwrap();
+    assert!(!link.contains(app.token()), "every user of the machine can read a command line");
+    let path = link.trim().strip_prefix(&format!("http://{}", app.host())).expect("a link to this server").to_owned();
+    let host = app.host();
+    let first = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
+    assert_eq!(first.status, 303);
+    assert!(first.header("set-cookie").unwrap().contains(app.token()));
+    let second = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
+    assert_eq!((second.status, second.header("set-cookie")), (401, None));
+}
+
+#[tokio::test]
+async fn a_mistake_in_the_list_of_agents_is_told_in_every_window_and_stops_nothing() {
+    let builder = TestApp::builder();
+    std::fs::create_dir_all(builder.data_dir()).unwrap();
+    std::fs::write(builder.data_dir().join("agents.json"), "{").unwrap();
+    let app = builder.start().await;
+    let mut window = app.window().await;
+    let ServerMessage::ServerHello { notices, .. } = window.next_frame().await.message else { panic!("no greeting") };
+    assert!(notices.iter().any(|notice| notice.contains("agents.json")), "{notices:?}");
+    window.call(&ClientMessage::ProjectList {}).await;
 }
 
 #[tokio::test]

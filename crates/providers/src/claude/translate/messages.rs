@@ -126,6 +126,7 @@ impl Translator {
         if line.message.model.as_deref() == Some(SYNTHETIC) {
             return self.synthetic(line, at, out);
         }
+        self.say_compacted(out);
         let Some(message) = line.message.id.or(line.uuid) else { return };
         let turn = match &parent {
             Some(parent) => self.turn_of(Some(parent)),
@@ -305,6 +306,9 @@ impl Translator {
 
     /// A text in the user's name: the user's own, or one of the program's.
     fn words_of_user(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<Said>) {
+        if line.is_replay {
+            self.accepted(line.uuid.as_deref());
+        }
         let hidden = line.is_meta || line.is_synthetic || line.is_compact_summary || line.is_visible_in_transcript_only;
         if hidden {
             return;
@@ -328,9 +332,13 @@ impl Translator {
                 if self.source == Source::File
                     && let Some(uuid) = line.uuid
                 {
+                    let asked_to_compact = text.starts_with("/compact");
+                    let compacted = self.compacted.take_if(|_| asked_to_compact);
                     self.next_recorded_turn(out);
                     let began = self.begin(TurnId::from_foreign(&uuid), text, at);
                     out.extend(began);
+                    self.compacted = compacted;
+                    self.say_compacted(out);
                 }
             }
         }

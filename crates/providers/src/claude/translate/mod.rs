@@ -21,6 +21,7 @@ use self::messages::Thread;
 use super::facts;
 use super::wire::{ControlRequestBody, ControlResponse, Line, SystemBody, SystemLine};
 
+const COMPACTED: &str = "The conversation was compacted: the agent goes on from a summary.";
 /// Tool calls remembered at once. Only running ones and sub-agents are; no real session comes near it.
 const CALLS_MAX: usize = 4096;
 /// Streams told apart at once: one for the agent and one for each sub-agent.
@@ -88,6 +89,10 @@ pub struct Translator {
     context_used: u64,
     /// Something is shown as going on beside the turn.
     is_active: bool,
+    /// Tasks in the background.
+    background: usize,
+    /// A compaction that a file tells before the message that asked for it, if one did.
+    compacted: Option<(String, Timestamp)>,
 }
 
 /// The present turn.
@@ -100,6 +105,7 @@ struct Turn {
     /// An error of the model that may turn out to be the end of the turn.
     error: Option<ErrorDetail>,
     interrupted: bool,
+    accepted: bool,
     retry_noted: bool,
     /// Tokens of the model messages finished before the last, and of the last.
     usage_before: protocol::Usage,
@@ -133,6 +139,8 @@ impl Translator {
             cost_total_usd: 0.0,
             context_used: 0,
             is_active: false,
+            background: 0,
+            compacted: None,
         }
     }
 
@@ -150,10 +158,26 @@ impl Translator {
         self.calls.values().any(|call| !call.ended)
     }
 
+    /// The model it would use now.
+    pub fn model_is(&mut self, model: String) {
+        self.model = Some(model);
+    }
+
+    /// Something goes on beside turns: a sub-agent or a command in the background.
+    pub fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.background > 0
+    }
+
+    /// The program has begun with the message of the present turn, so it will end the turn.
+    pub fn turn_is_accepted(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.accepted)
+    }
+
     /// The program was started anew: it repeats nothing and counts from the beginning.
     pub fn process_restarted(&mut self) {
         self.threads.clear();
         self.calls.clear();
+        self.background = 0;
         self.cost_total_usd = 0.0;
     }
 
@@ -163,6 +187,11 @@ impl Translator {
         match line {
             Line::Assistant(line) => self.assistant(*line, now, &mut out),
             Line::User(line) => self.user(*line, now, &mut out),
+            Line::CommandLifecycle { command_uuid, state } => {
+                if state == "started" {
+                    self.accepted(command_uuid.as_deref());
+                }
+            }
             Line::StreamEvent(line) => {
                 self.follow(line.session_id.as_deref(), &mut out);
                 self.stream(line, now, &mut out);
@@ -229,13 +258,17 @@ impl Translator {
             SystemBody::ApiError { error } => self.retried(error.status, at, out),
             SystemBody::CompactBoundary => {
                 self.context_used = 0;
-                self.notice(line.uuid, "The conversation was compacted: the agent goes on from a summary.", at, out);
+                match (self.source, line.uuid) {
+                    (Source::Live, uuid) => self.notice(uuid, COMPACTED, at, out),
+                    (Source::File, uuid) => self.compacted = uuid.map(|uuid| (uuid, at)),
+                }
             }
             SystemBody::LocalCommand { content } => self.local_output(line.uuid, &content, at, out),
             SystemBody::TaskNotification { tool_use_id: Some(call), status, summary } => {
                 let failed = status.as_deref().is_some_and(|status| status != "completed");
                 self.sub_agent_ended(&call, summary.unwrap_or_default(), failed, at, out);
             }
+            SystemBody::BackgroundTasksChanged { tasks } => self.background = tasks.len(),
             SystemBody::SessionTitleChanged { title: Some(title) } => {
                 say_facts(SessionFacts { agent_title: Some(title), ..SessionFacts::default() }, out);
             }

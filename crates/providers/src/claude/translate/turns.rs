@@ -7,7 +7,7 @@ use protocol::{
 };
 use serde_json::Value;
 
-use super::{Said, Source, Translator, Turn, say_facts, trouble};
+use super::{COMPACTED, Said, Source, Translator, Turn, say_facts, trouble};
 use crate::claude::PROVIDER_ID;
 use crate::claude::facts;
 use crate::claude::wire::{Attachment, ResultLine, Usage as WireUsage};
@@ -38,6 +38,7 @@ impl Translator {
             model: None,
             error: None,
             interrupted: false,
+            accepted: false,
             retry_noted: false,
             usage_before: Usage::default(),
             usage_last: None,
@@ -59,7 +60,22 @@ impl Translator {
         let id = TurnId::from_foreign(message);
         out.push(Said::TurnBegan(id.clone()));
         self.open_turn(id.clone(), at, out);
+        self.accepted(Some(id.as_str()));
         id
+    }
+
+    /// The program has begun with a message.
+    pub(super) fn accepted(&mut self, message: Option<&str>) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| Some(turn.id.as_str()) == message) {
+            turn.accepted = true;
+        }
+    }
+
+    /// The program is gone in the middle of the turn. Whoever holds its items ends them.
+    pub fn abandon_turn(&mut self) {
+        self.turn = None;
+        self.threads.clear();
+        self.calls.clear();
     }
 
     /// A word of the program itself, between the messages.
@@ -67,6 +83,13 @@ impl Translator {
         let Some(id) = id.filter(|id| self.is_new(id)) else { return };
         let turn = self.speaking(&id, at, out);
         self.say_message(&turn, &id, text.into(), Origin::System, at, out);
+    }
+
+    /// The word of a compaction that was held back, now that its turn is known.
+    pub(super) fn say_compacted(&mut self, out: &mut Vec<Said>) {
+        if let Some((uuid, at)) = self.compacted.take() {
+            self.notice(Some(uuid), COMPACTED, at, out);
+        }
     }
 
     /// What a command of the program itself printed.
@@ -163,7 +186,12 @@ impl Translator {
 
     /// The end of a turn, and the only one.
     pub(super) fn result(&mut self, result: &ResultLine, now: Timestamp, out: &mut Vec<Said>) {
-        let Some(interrupted) = self.turn.as_ref().map(|turn| turn.interrupted) else { return };
+        let Some(turn) = &self.turn else { return };
+        if result.origin.is_some() && !turn.accepted {
+            // The end of a turn of the program's own, while our message still waits for its turn.
+            return;
+        }
+        let interrupted = turn.interrupted;
         let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
         let status = if !result.is_error {
             ResponseStatus::Completed
@@ -218,6 +246,7 @@ impl Translator {
 
     /// A file does not say how a turn ended; its last words do.
     pub fn close_recorded_turn(&mut self, out: &mut Vec<Said>) {
+        self.say_compacted(out);
         let Some(turn) = &self.turn else { return };
         let open_calls = self.calls.values().any(|call| !call.ended && call.turn == turn.id);
         let status = match &turn.error {

@@ -1,0 +1,202 @@
+//! Starting Claude Code for one session: its command line, its handshake, and what can go wrong.
+
+use std::path::Path;
+use std::time::Duration;
+
+use agent_process::{AgentCommand, AgentProcess, LineError, LineReader, NoAnswer, SpawnError, StopLadder};
+use protocol::AgentSessionId;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::request;
+use super::wire::{ControlResponse, Line};
+use super::{ClaudeConfig, INSTALL_HINT, NAME};
+use crate::provider::ProviderError;
+
+const INITIALIZE: &str = "initialize";
+/// What the program may say before it answers the handshake. It has never said anything.
+const EARLY_LINES_MAX: usize = 64;
+
+/// How long a program may take to leave: it saves its files and ends its tools.
+pub(super) const STOP: StopLadder =
+    StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_secs(3) };
+
+/// A program that has answered.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) process: AgentProcess,
+    pub(super) resumed: bool,
+    /// Its answer to `initialize`.
+    pub(super) answer: Value,
+    /// What it said before it answered.
+    pub(super) early: Vec<Line>,
+}
+
+/// Starts the program and waits until it answers; on failure nothing is left running.
+pub(super) async fn start(
+    config: &ClaudeConfig,
+    project_dir: &Path,
+    id: &AgentSessionId,
+    resume: bool,
+) -> Result<Started, ProviderError> {
+    let command = command(config, project_dir, id, resume)?;
+    let mut process = AgentProcess::spawn(command).await.map_err(spawn_error)?;
+    let greeting = request::control(INITIALIZE, &json!({"subtype": "initialize"}));
+    let sent = process.stdin.send(greeting).await;
+    let mut early = Vec::new();
+    let handshake = async {
+        sent.map_err(|error| error.to_string())?;
+        hear_answer(&mut process.stdout, &mut early).await
+    };
+    let failure = match process.handle.answer(config.start_timeout, handshake).await {
+        Ok(Ok(answer)) => return Ok(Started { process, resumed: resume, answer, early }),
+        // The output ended or said why; the exit may say more.
+        Ok(Err(said)) => {
+            let report = process.handle.stop(StopLadder::AT_ONCE).await;
+            refused(&if said.is_empty() { report.to_string() } else { said })
+        }
+        Err(NoAnswer::Exited(report)) => refused(&format!("{}\n{report}", report.stderr_tail)),
+        Err(silent @ NoAnswer::Silent { .. }) => {
+            let mut detail = silent.to_string();
+            if let NoAnswer::Silent { stderr_tail, .. } = &silent
+                && !stderr_tail.trim().is_empty()
+            {
+                detail = format!("{detail}: {}", stderr_tail.trim());
+            }
+            ProviderError::Handshake { name: NAME.into(), detail }
+        }
+    };
+    process.handle.kill().await;
+    Err(failure)
+}
+
+fn command(
+    config: &ClaudeConfig,
+    project_dir: &Path,
+    id: &AgentSessionId,
+    resume: bool,
+) -> Result<AgentCommand, ProviderError> {
+    // Nothing but a UUID reaches the command line.
+    let id = Uuid::try_parse(id.as_str()).map_err(|_| ProviderError::SessionNotFound(id.clone()))?;
+    let mut command = base_command(config)?
+        .args(["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"])
+        .args(["--include-partial-messages", "--permission-prompt-tool", "stdio", "--replay-user-messages"])
+        .arg(if resume { "--resume" } else { "--session-id" })
+        .arg(id.hyphenated().to_string())
+        .current_dir(project_dir)
+        // The program marks its own children with these; a server started by one must not pass for one.
+        .env_remove("CLAUDECODE")
+        .env_remove("CLAUDE_CODE_ENTRYPOINT")
+        .orphan_ladder(STOP);
+    command.env.extend(config.env.iter().cloned());
+    Ok(command)
+}
+
+/// The program with the words the user configured, and nothing else.
+pub(super) fn base_command(config: &ClaudeConfig) -> Result<AgentCommand, ProviderError> {
+    let mut command = AgentCommand::parse(&config.command).map_err(|error| ProviderError::NotInstalled {
+        name: NAME.into(),
+        install_hint: Some(INSTALL_HINT.into()),
+        detail: format!("CLAUDE_CMD cannot be read: {error}"),
+    })?;
+    if let Some(guardian) = &config.guardian {
+        command = command.guardian(guardian);
+    }
+    Ok(command)
+}
+
+/// The answer to `initialize`, or what the program said instead; empty if it only left.
+async fn hear_answer(stdout: &mut LineReader, early: &mut Vec<Line>) -> Result<Value, String> {
+    loop {
+        let line = match stdout.next_line().await {
+            Ok(Some(line)) => line,
+            Ok(None) => return Err(String::new()),
+            Err(LineError::TooLong(_)) => continue,
+            Err(error @ LineError::Io(_)) => return Err(error.to_string()),
+        };
+        match Line::parse(line.as_bytes()) {
+            Ok(Line::ControlResponse { response: ControlResponse::Success { request_id, response } })
+                if request_id == INITIALIZE =>
+            {
+                return Ok(response);
+            }
+            Ok(Line::ControlResponse { response: ControlResponse::Error { error, .. } }) => return Err(error),
+            Ok(Line::Result(result)) if result.is_error => {
+                let words: Vec<_> = result.errors.iter().filter_map(Value::as_str).collect();
+                return Err(words.join("\n"));
+            }
+            Ok(line) if early.len() < EARLY_LINES_MAX => early.push(line),
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "a line before the handshake is not JSON"),
+        }
+    }
+}
+
+fn spawn_error(error: SpawnError) -> ProviderError {
+    match error {
+        SpawnError::NotFound { .. } | SpawnError::NotExecutable { .. } => ProviderError::NotInstalled {
+            name: NAME.into(),
+            install_hint: Some(INSTALL_HINT.into()),
+            detail: error.to_string(),
+        },
+        SpawnError::NoDirectory { .. } => {
+            ProviderError::CreateFailed { detail: format!("the project directory is gone: {error}") }
+        }
+        SpawnError::Failed { .. } | SpawnError::Guardian { .. } => {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            ProviderError::Handshake { name: NAME.into(), detail: format!("{error}{cause}") }
+        }
+    }
+}
+
+/// The program left, or said no. Its words, and what can be done about the ones we know.
+fn refused(words: &str) -> ProviderError {
+    let words = words.trim();
+    let advice = if words.contains("No conversation found") {
+        "Claude Code no longer has this conversation. It deletes old ones, after 30 days unless its setting \
+         cleanupPeriodDays says otherwise. Start a new session."
+    } else if words.contains("already in use") {
+        "Another Claude Code process has this session. End it and try again."
+    } else if words.contains("root/sudo") || words.contains("root privileges") {
+        "Claude Code refuses to skip its permission checks as root. Start the server as another user, or take that \
+         option out of CLAUDE_CMD."
+    } else if words.contains("unknown option") || words.contains("error: option") {
+        "This version of Claude Code is too old, or CLAUDE_CMD has a wrong option. Update it with `claude update`."
+    } else if words.contains("/login") || words.contains("API key") {
+        return ProviderError::LoginRequired {
+            name: NAME.into(),
+            detail: format!("{words}\nRun `claude` in a terminal and log in with /login."),
+        };
+    } else {
+        return ProviderError::Handshake { name: NAME.into(), detail: words.into() };
+    };
+    ProviderError::Handshake { name: NAME.into(), detail: format!("{advice}\n{words}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detail(words: &str) -> String {
+        match refused(words) {
+            ProviderError::Handshake { detail, .. } | ProviderError::LoginRequired { detail, .. } => detail,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_the_program_says_when_it_leaves_comes_with_what_to_do() {
+        assert!(detail("No conversation found with session ID: x").contains("Start a new session"));
+        assert!(detail("Error: Session ID x is already in use.").contains("Another Claude Code process"));
+        assert!(detail("error: unknown option '--replay-user-messages'").contains("claude update"));
+        assert!(detail("--dangerously-skip-permissions cannot be used with root/sudo privileges").contains("as root"));
+        assert_eq!(detail("exit code 7: something else"), "exit code 7: something else");
+    }
+
+    #[test]
+    fn only_a_uuid_reaches_the_command_line() {
+        let id = AgentSessionId::parse("not-a-uuid").unwrap();
+        let refused = command(&ClaudeConfig::default(), Path::new("/"), &id, true);
+        assert!(matches!(refused, Err(ProviderError::SessionNotFound(_))));
+    }
+}

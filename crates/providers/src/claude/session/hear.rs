@@ -1,0 +1,148 @@
+//! What the program's lines lead to.
+
+use agent_process::{Line as RawLine, LineError};
+use protocol::{AgentSessionId, Permission, PermissionDecision, ResponseStatus, SessionFacts, SessionId, TurnRecord};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{Pending, Session, now};
+use crate::claude::translate::{PermissionRequest, Said};
+use crate::claude::wire::Line;
+use crate::claude::{NAME, request};
+use crate::permission::{PermissionKind, PermissionOption};
+use crate::provider::{ProviderError, ProviderEvent};
+
+/// What the model reads when it asks the user something: nobody can press a button here.
+const ANSWER_IN_CHAT: &str = "The question is shown to the user, who answers in the chat. If you can go on without \
+                              the answer, do so with what fits best and say what you assumed; otherwise end your turn.";
+const APPROVE_IN_CHAT: &str = "The plan is shown to the user, who approves it by leaving plan mode. End your turn now \
+                               and wait for the user's next message.";
+
+impl Session {
+    pub(super) fn hear(&mut self, line: Result<Option<RawLine>, LineError>) {
+        match line {
+            Ok(Some(line)) if line.as_bytes().iter().all(u8::is_ascii_whitespace) => {}
+            Ok(Some(line)) => match Line::parse(line.as_bytes()) {
+                Ok(line) => self.hear_line(line),
+                Err(error) => tracing::warn!(session = %self.id, %error, "Claude Code said a line that is not its own"),
+            },
+            // The end of the process follows.
+            Ok(None) => self.output = None,
+            Err(LineError::TooLong(error)) => {
+                tracing::warn!(session = %self.id, %error, "a line of Claude Code was too long and is left out");
+            }
+            Err(LineError::Io(error)) => {
+                tracing::warn!(session = %self.id, %error, "Claude Code's output cannot be read");
+                self.output = None;
+            }
+        }
+    }
+
+    pub(super) fn hear_line(&mut self, line: Line) {
+        self.last_heard = Instant::now();
+        if std::mem::take(&mut self.silence_told) {
+            self.tell_facts(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
+        }
+        let said = self.translator.line(line, now());
+        self.tell(said);
+    }
+
+    pub(super) fn tell(&mut self, said: Vec<Said>) {
+        for said in said {
+            match said {
+                Said::TurnBegan(turn) => {
+                    self.idle_since = None;
+                    self.outlet.begin(turn);
+                }
+                Said::Event(event) => self.outlet.push(event),
+                Said::TurnEnded(record) => self.turn_ended(&record),
+                Said::Facts(facts) => self.tell_facts(facts),
+                Said::PermissionAsked(request) => self.decide(&request),
+                // It was answered at once, so there is nothing to take back.
+                Said::PermissionWithdrawn { .. } => {}
+                Said::Answer { request_id, answer } => self.answered(&request_id, answer),
+                Said::UnknownRequest { request_id } => self.write(request::not_supported(&request_id)),
+                Said::SessionChanged(id) => self.renamed(id),
+            }
+        }
+    }
+
+    fn turn_ended(&mut self, record: &TurnRecord) {
+        tracing::debug!(session = %self.id, turn = %record.turn_id, status = ?record.status, "turn ended");
+        self.cancelling_until = None;
+        self.has_past = true;
+        self.lifecycle.proved();
+        self.idle_since = Some(Instant::now());
+    }
+
+    /// Ends a turn that never reached the program, or that ends with it.
+    pub(super) fn close_turn(&mut self, status: ResponseStatus) {
+        let mut said = Vec::new();
+        self.translator.close_turn(status, None, None, None, now(), &mut said);
+        self.tell(said);
+    }
+
+    /// A tool wants to run. Viewer mode gives leave for once; questions to the user stay the user's.
+    fn decide(&mut self, asked: &PermissionRequest) {
+        let deferred = match asked.tool_name.as_str() {
+            "AskUserQuestion" => Some((ANSWER_IN_CHAT, "Answer in the chat")),
+            "ExitPlanMode" if self.plans_for_user => Some((APPROVE_IN_CHAT, "Approve by leaving plan mode")),
+            _ => None,
+        };
+        let record = if let Some((message, option)) = deferred {
+            self.write(request::deny(&asked.request_id, message));
+            Permission { decision: PermissionDecision::Cancelled, option: Some(option.into()) }
+        } else {
+            let option = |id: &str, kind| PermissionOption { id: id.into(), name: id.into(), kind };
+            let options = [option("Allow", PermissionKind::AllowOnce), option("Deny", PermissionKind::RejectOnce)];
+            let decision = self.shared.config.permissions.decide(&options);
+            let allowed = decision.chosen.is_some_and(|chosen| chosen.kind == PermissionKind::AllowOnce);
+            self.write(match allowed {
+                true => request::allow(&asked.request_id, &asked.input),
+                false => request::deny(&asked.request_id, "The user refused this."),
+            });
+            decision.record
+        };
+        if let Some(call) = &asked.tool_use_id
+            && let Some(event) = self.translator.permission_given(call, record, now())
+        {
+            self.outlet.push(event);
+        }
+    }
+
+    /// An answer to one of our questions. With `--replay-user-messages` our own answers come back too: not ours to take.
+    fn answered(&mut self, id: &str, answer: Result<Value, String>) {
+        match self.pending.remove(id) {
+            Some(Pending::Option { option, value, reply }) => {
+                let refused = |message| ProviderError::Protocol { name: NAME.into(), message };
+                let result = answer.map(|_| self.option_is(&option, &value)).map_err(refused);
+                if let Some(reply) = reply {
+                    let _ = reply.send(result);
+                } else if let Err(error) = result {
+                    tracing::warn!(session = %self.id, %error, "an option could not be set again");
+                }
+            }
+            Some(Pending::DropMessage(turn)) => {
+                let dropped = answer.is_ok_and(|answer| answer["cancelled"].as_bool() == Some(true));
+                if dropped && self.translator.turn() == Some(&turn) {
+                    self.close_turn(ResponseStatus::Cancelled);
+                }
+            }
+            Some(Pending::Interrupt) => {
+                if let Err(error) = answer {
+                    tracing::warn!(session = %self.id, error, "Claude Code refused to be interrupted");
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// `/clear`: the same process goes on with another conversation.
+    fn renamed(&mut self, id: AgentSessionId) {
+        self.shared.renamed(&self.id, &id);
+        self.has_past = false;
+        self.id = id.clone();
+        self.outlet.rename(SessionId::new(&self.shared.cli_type, &id));
+        self.outlet.say(ProviderEvent::IdChanged(id));
+    }
+}

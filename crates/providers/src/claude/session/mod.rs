@@ -1,0 +1,386 @@
+//! One conversation: the actor that owns its process, its translation and its way out.
+//!
+//! Comes in: commands of the provider and lines of the program. Goes out: events on the session's channel, and answers.
+//! What lines lead to is in `hear`, how the process comes and goes in `life`. Kept out: other sessions.
+
+mod hear;
+mod life;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use agent_process::{ExitReport, Line, LineError, LineReader, LineWriter, ProcessHandle};
+use protocol::facts::ConfigOption;
+use protocol::{AgentSessionId, AgentStatus, Continuity, ResponseStatus, SessionFacts, Timestamp, TurnId};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::process::Started;
+use super::translate::{Source, Translator};
+use super::{NAME, Shared, facts, request};
+use crate::lifecycle::Lifecycle;
+use crate::outlet::Outlet;
+use crate::provider::{ProviderError, ProviderEvent, StatusReport};
+
+/// A turn that was asked to stop and has not by then is stopped with its process.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// For what a process said before it ended, and for its end after its last word. Its children may keep the pipe open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, ProviderError>>;
+
+#[derive(Debug)]
+pub(super) enum Command {
+    /// Starts the process and answers when it is up.
+    Start {
+        reply: Reply<()>,
+    },
+    Send {
+        text: String,
+        reply: Reply<TurnId>,
+    },
+    Cancel {
+        reply: Reply<()>,
+    },
+    SetOption {
+        option: String,
+        value: String,
+        reply: Reply<()>,
+    },
+    Reconnect {
+        reply: Reply<()>,
+    },
+    Directory {
+        reply: Reply<PathBuf>,
+    },
+}
+
+/// The way to a session's actor. It lives until `stop` is cancelled or nobody listens to the session.
+#[derive(Clone, Debug)]
+pub(super) struct SessionHandle {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) stop: CancellationToken,
+    status: watch::Sender<StatusReport>,
+    alive: watch::Sender<bool>,
+}
+
+impl SessionHandle {
+    pub(super) fn new(commands: mpsc::Sender<Command>) -> Self {
+        Self {
+            commands,
+            stop: CancellationToken::new(),
+            status: watch::Sender::new(StatusReport::default()),
+            alive: watch::Sender::new(false),
+        }
+    }
+
+    pub(super) fn status(&self) -> StatusReport {
+        self.status.borrow().clone()
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        *self.alive.borrow()
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.status.borrow().status, AgentStatus::Disconnected | AgentStatus::Reconnecting)
+    }
+}
+
+/// A process that has answered our handshake.
+#[derive(Debug)]
+struct Running {
+    stdin: LineWriter,
+    handle: ProcessHandle,
+}
+
+/// A question the program has not answered yet.
+#[derive(Debug)]
+enum Pending {
+    Option {
+        option: String,
+        value: String,
+        reply: Option<Reply<()>>,
+    },
+    /// Whether the message of this turn was taken back before it began.
+    DropMessage(TurnId),
+    Interrupt,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    shared: Arc<Shared>,
+    id: AgentSessionId,
+    project_dir: PathBuf,
+    handle: SessionHandle,
+    outlet: Outlet,
+    translator: Translator,
+    lifecycle: Lifecycle,
+    born: Instant,
+    process: Option<Running>,
+    /// What it says; none once it has closed its output.
+    output: Option<LineReader>,
+    /// The process before it, on its way out with its tools. No other is started until it is gone.
+    leaving: Option<ProcessHandle>,
+    starting: JoinSet<Result<Started, ProviderError>>,
+    /// Who waits for the process to be up.
+    waiting: Vec<Reply<()>>,
+    /// The message to send when it is: a turn that began while nothing ran.
+    unsent: Option<(TurnId, String)>,
+    pending: HashMap<String, Pending>,
+    asked: u64,
+    options: Vec<ConfigOption>,
+    /// What the user set, for the next process too.
+    chosen: HashMap<String, String>,
+    /// The agent was told to plan by the user, not by itself.
+    plans_for_user: bool,
+    /// Something was said before, which a new process ought to remember.
+    has_past: bool,
+    continuity: Continuity,
+    last_heard: Instant,
+    silence_told: bool,
+    idle_since: Option<Instant>,
+    cancelling_until: Option<Instant>,
+}
+
+impl Session {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        id: AgentSessionId,
+        project_dir: PathBuf,
+        handle: SessionHandle,
+        events: mpsc::Sender<ProviderEvent>,
+        has_past: bool,
+    ) -> Self {
+        let translator = Translator::new(Source::Live, shared.cli_type.clone(), id.clone());
+        Self {
+            outlet: Outlet::new(translator.session_id().clone(), events),
+            translator,
+            lifecycle: Lifecycle::default(),
+            born: Instant::now(),
+            process: None,
+            output: None,
+            leaving: None,
+            starting: JoinSet::new(),
+            waiting: Vec::new(),
+            unsent: None,
+            pending: HashMap::new(),
+            asked: 0,
+            options: Vec::new(),
+            chosen: HashMap::new(),
+            plans_for_user: false,
+            has_past,
+            continuity: Continuity::Dormant,
+            last_heard: Instant::now(),
+            silence_told: false,
+            idle_since: None,
+            cancelling_until: None,
+            shared,
+            id,
+            project_dir,
+            handle,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let stop = self.handle.stop.clone();
+        loop {
+            let deadline = self.deadline();
+            let may_read = !self.outlet.is_congested();
+            let output_ended = self.output.is_none();
+            tokio::select! {
+                biased; // A cancel must not wait behind a flood of output.
+                () = stop.cancelled() => break,
+                Some(command) = commands.recv() => self.obey(command),
+                _closed = self.outlet.flush() => break,
+                Some(started) = self.starting.join_next() => match started {
+                    Ok(started) => self.started(started),
+                    Err(error) => self.started(Err(ProviderError::Internal(error.to_string()))),
+                },
+                line = next_line(&mut self.output), if may_read => self.hear(line),
+                report = exited(&self.process, output_ended) => self.exited(report).await,
+                () = sleep_until(deadline) => self.on_time().await,
+            }
+        }
+        commands.close();
+        self.shut_down().await;
+        self.shared.ended(&self.id);
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Start { reply } => {
+                self.waiting.push(reply);
+                self.want_process();
+            }
+            Command::Send { text, reply } => {
+                let sent = self.send(text);
+                let _ = reply.send(sent);
+            }
+            Command::Cancel { reply } => {
+                self.cancel();
+                let _ = reply.send(Ok(()));
+            }
+            Command::SetOption { option, value, reply } => self.set_option(option, value, reply),
+            Command::Reconnect { reply } => {
+                self.waiting.push(reply);
+                self.restart_by_hand();
+            }
+            Command::Directory { reply } => {
+                let _ = reply.send(Ok(self.project_dir.clone()));
+            }
+        }
+    }
+
+    /// Begins a turn. The message goes out now, or as soon as the process is up.
+    fn send(&mut self, text: String) -> Result<TurnId, ProviderError> {
+        if self.translator.turn().is_some() {
+            return Err(ProviderError::TurnInProgress);
+        }
+        let status = self.handle.status();
+        match status.status {
+            AgentStatus::Disconnected => {
+                return Err(ProviderError::Crashed { name: NAME.into(), detail: status.detail.unwrap_or_default() });
+            }
+            AgentStatus::Reconnecting => return Err(ProviderError::Unavailable { name: NAME.into() }),
+            AgentStatus::Idle | AgentStatus::Starting | AgentStatus::Connected => {}
+        }
+        let uuid = Uuid::new_v4().to_string();
+        let turn = TurnId::parse(&uuid).map_err(|error| ProviderError::Internal(error.to_string()))?;
+        if let Some(process) = &self.process {
+            let line = request::user(self.id.as_str(), &uuid, &text);
+            process
+                .stdin
+                .try_send(line)
+                .map_err(|error| ProviderError::Crashed { name: NAME.into(), detail: error.to_string() })?;
+        } else {
+            self.unsent = Some((turn.clone(), text.clone()));
+            self.want_process();
+        }
+        self.outlet.begin(turn.clone());
+        let said = self.translator.begin(turn.clone(), text, now());
+        self.tell(said);
+        self.last_heard = Instant::now();
+        self.idle_since = None;
+        Ok(turn)
+    }
+
+    /// Stops the running turn. A message the program has not begun with is taken back first, or it would begin after.
+    fn cancel(&mut self) {
+        let Some(turn) = self.translator.turn().cloned() else { return };
+        if self.unsent.take().is_some() || self.process.is_none() {
+            return self.close_turn(ResponseStatus::Cancelled);
+        }
+        if self.cancelling_until.is_some() {
+            return;
+        }
+        self.cancelling_until = Some(Instant::now() + CANCEL_PATIENCE);
+        if !self.translator.turn_is_accepted() {
+            let request = json!({"subtype": "cancel_async_message", "message_uuid": turn.as_str()});
+            self.ask(&request, Pending::DropMessage(turn));
+        }
+        self.ask(&json!({"subtype": "interrupt"}), Pending::Interrupt);
+    }
+
+    fn set_option(&mut self, option: String, value: String, reply: Reply<()>) {
+        let known = matches!(option.as_str(), facts::MODE | facts::MODEL);
+        if !known {
+            let message = format!("Claude Code has no option {option:?}");
+            let _ = reply.send(Err(ProviderError::Protocol { name: NAME.into(), message }));
+            return;
+        }
+        if self.process.is_none() {
+            self.option_is(&option, &value);
+            let _ = reply.send(Ok(()));
+            return;
+        }
+        self.ask_option(option, value, Some(reply));
+    }
+
+    fn ask_option(&mut self, option: String, value: String, reply: Option<Reply<()>>) {
+        let request = if option == facts::MODE {
+            json!({"subtype": "set_permission_mode", "mode": value})
+        } else {
+            json!({"subtype": "set_model", "model": value})
+        };
+        self.ask(&request, Pending::Option { option, value, reply });
+    }
+
+    /// An option has a new value; it is told, and kept for the next process.
+    fn option_is(&mut self, option: &str, value: &str) {
+        self.chosen.insert(option.into(), value.into());
+        if option == facts::MODE {
+            self.plans_for_user = value == facts::PLAN;
+        }
+        if let Some(known) = self.options.iter_mut().find(|known| known.id == option) {
+            known.value = value.into();
+            self.tell_facts(SessionFacts { options: Some(Vec::new()), ..SessionFacts::default() });
+        }
+    }
+
+    /// Puts a question to the program. If it is gone, its end will answer.
+    fn ask(&mut self, request: &Value, pending: Pending) {
+        self.asked += 1;
+        let id = format!("liminal-{}", self.asked);
+        self.write(request::control(&id, request));
+        self.pending.insert(id, pending);
+    }
+
+    fn write(&self, line: String) {
+        let Some(process) = &self.process else { return };
+        if let Err(error) = process.stdin.try_send(line) {
+            tracing::warn!(session = %self.id, %error, "a line could not be sent to Claude Code");
+        }
+    }
+
+    fn tell_facts(&mut self, mut facts: SessionFacts) {
+        if let Some(changed) = facts.options.take() {
+            for option in changed {
+                match self.options.iter_mut().find(|known| known.id == option.id) {
+                    Some(known) => *known = option,
+                    None => self.options.push(option),
+                }
+            }
+            facts.options = Some(self.options.clone());
+        }
+        self.outlet.say(ProviderEvent::Facts(facts));
+    }
+}
+
+fn now() -> Timestamp {
+    SystemTime::now().into()
+}
+
+/// Cancel safe, like what it waits for.
+async fn next_line(output: &mut Option<LineReader>) -> Result<Option<Line>, LineError> {
+    match output {
+        Some(output) => output.next_line().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A process that has closed its output is of no more use; if it does not leave by itself it is ended.
+async fn exited(process: &Option<Running>, output_ended: bool) -> ExitReport {
+    match process {
+        Some(process) if output_ended => match tokio::time::timeout(LAST_WORDS, process.handle.exited()).await {
+            Ok(report) => report,
+            Err(_) => process.handle.kill().await,
+        },
+        Some(process) => process.handle.exited().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

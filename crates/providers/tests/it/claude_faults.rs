@@ -1,0 +1,214 @@
+//! What the real Claude Code is not seen to do, and a broken one might: the scripted agent on its wire.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use protocol::{AgentStatus, UpsertStatus};
+use providers::claude::{ClaudeConfig, ClaudeProvider};
+use providers::{NewSession, Provider, ProviderError};
+use testkit::programs;
+use upserts::ItemBody;
+
+use crate::listener::{Listener, soon};
+
+struct Bench {
+    project: tempfile::TempDir,
+    config: ClaudeConfig,
+}
+
+impl Bench {
+    /// `words` decide how it starts.
+    fn new(words: &str) -> Self {
+        let project = tempfile::tempdir().unwrap();
+        let program = programs::scripted_agent();
+        let config = ClaudeConfig {
+            command: format!("{} claude {words}", program.to_str().unwrap()),
+            start_timeout: Duration::from_secs(60),
+            env: vec![("CLAUDE_CONFIG_DIR".into(), Some(project.path().join("config").into()))],
+            guardian: Some(program.to_owned()),
+            ..ClaudeConfig::default()
+        };
+        Self { project, config }
+    }
+
+    fn provider(&self) -> ClaudeProvider {
+        ClaudeProvider::new(self.config.clone()).unwrap()
+    }
+
+    fn project_dir(&self) -> PathBuf {
+        self.project.path().to_owned()
+    }
+
+    async fn create(&self, provider: &ClaudeProvider) -> Result<Listener, ProviderError> {
+        let new = NewSession { project_dir: self.project_dir() };
+        soon("the session", provider.create_session(new)).await.map(Listener::new)
+    }
+}
+
+/// TC-3.1c, TC-2.2f.
+#[tokio::test]
+async fn a_start_that_fails_leaves_nothing_behind_and_says_why() {
+    let refused = Bench::new("'refuse:error: unknown option --replay-user-messages'");
+    let provider = refused.provider();
+    let Err(ProviderError::Handshake { detail, .. }) = refused.create(&provider).await else { panic!("it started") };
+    assert!(detail.contains("claude update") && detail.contains("unknown option"), "{detail}");
+    assert_eq!(provider.watch_status().borrow().status, AgentStatus::Idle);
+    assert_eq!(provider.describe().await.status, AgentStatus::Idle);
+
+    let mut silent = Bench::new("silent");
+    silent.config.start_timeout = Duration::from_millis(300);
+    let Err(ProviderError::Handshake { detail, .. }) = silent.create(&silent.provider()).await else {
+        panic!("it started")
+    };
+    assert!(detail.contains("did not answer"), "{detail}");
+
+    let gone = Bench::new("");
+    let new = NewSession { project_dir: gone.project_dir().join("nowhere") };
+    let failed = gone.provider().create_session(new).await;
+    assert!(matches!(failed, Err(ProviderError::CreateFailed { .. })), "{failed:?}");
+}
+
+#[tokio::test]
+async fn noise_before_the_handshake_and_garbage_in_a_turn_do_no_harm() {
+    let bench = Bench::new("noisy");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "say:one\ngarbage\nsay:two").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert!(session.is_completed(&turn), "{session:#?}");
+    assert_eq!(session.said(&turn), ["one", "two"]);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_line_beyond_all_bounds_is_left_out_and_the_rest_is_heard() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let bytes = agent_process::LINE_BYTES_MAX + 1024;
+    let turn = provider.send_message(&session.id, &format!("say:before\nhuge:{bytes}\nsay:after")).await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["before", "after"]);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_flood_arrives_whole_in_front_of_a_slow_listener() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "flood:100000").await.unwrap();
+    // Nobody listens for a while: what comes meanwhile is merged, not kept piece by piece.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    session.until_end_of(&turn).await;
+    let expected: String = (0..100_000).map(|at| format!("{at} ")).collect();
+    assert!(session.said(&turn) == [expected]);
+    soon("the end", provider.shutdown()).await;
+}
+
+/// TC-3.4b, TC-8.1a.
+#[tokio::test]
+async fn an_agent_that_leaves_in_a_turn_settles_everything_and_is_started_again() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "say:whole\ntool:sleep 9\npart:half\nexit:7").await.unwrap();
+    session.until_end_of(&turn).await;
+    let (code, words) = session.error_of(&turn).unwrap();
+    assert!(code == "PROCESS_CRASH" && words.contains("exit code 7"), "{code} {words}");
+    assert_eq!(session.said(&turn), ["whole", "half"]);
+    let items = session.of(&turn);
+    assert!(items.iter().all(|item| item.status.is_final()), "nothing shows as running: {items:#?}");
+    assert_eq!(items.last().unwrap().status, UpsertStatus::Error);
+    let tool = items.iter().find(|item| matches!(item.body, ItemBody::ToolCall { .. })).unwrap();
+    assert_eq!(tool.status, UpsertStatus::Error);
+    assert!(matches!(&tool.body, ItemBody::ToolCall { tool: Some(tool), .. } if tool.interrupted));
+
+    let connected = |session: &Listener| session.statuses.iter().filter(|s| **s == AgentStatus::Connected).count();
+    session.until("another process", |session| connected(session) == 2).await;
+    let after = provider.send_message(&session.id, "say:after").await.unwrap();
+    session.until_end_of(&after).await;
+    assert_eq!(session.said(&after), ["after"]);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn reconnect_by_hand_does_not_wait_for_the_next_try() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "exit:1").await.unwrap();
+    session.until_end_of(&turn).await;
+    soon("the reconnect", provider.reconnect(Some(&session.id))).await.unwrap();
+    assert!(provider.is_alive(&session.id));
+    let turn = provider.send_message(&session.id, "say:back").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["back"]);
+
+    let stuck = provider.send_message(&session.id, "part:stuck\nstall").await.unwrap();
+    session.until("the part", |session| session.text().contains("stuck")).await;
+    soon("the restart", provider.reconnect(Some(&session.id))).await.unwrap();
+    session.until_end_of(&stuck).await;
+    assert_eq!(session.error_of(&stuck).unwrap().0, "PROCESS_CRASH");
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_closes_its_output_is_lost() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "part:last words\nclose").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.error_of(&turn).unwrap().0, "PROCESS_CRASH");
+    assert_eq!(session.said(&turn), ["last words"]);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn silence_is_told_and_is_not_death() {
+    let mut bench = Bench::new("");
+    bench.config.prompt_timeout = Duration::from_millis(100);
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    provider.send_message(&session.id, "part:thinking\nstall").await.unwrap();
+    session.until("word of the silence", |session| session.facts.silent_ms.is_some_and(|ms| ms >= 100)).await;
+    assert!(session.turns.iter().all(|turn| !turn.is_end()));
+    let refused = provider.send_message(&session.id, "say:too soon").await;
+    assert!(matches!(refused, Err(ProviderError::TurnInProgress)));
+    soon("the end", provider.shutdown()).await;
+    session.until("its end", |session| session.closed).await;
+    assert!(session.items.iter().all(|item| item.status.is_final()), "{session:#?}");
+    assert!(session.turns.iter().any(|turn| turn.is_end()));
+}
+
+#[tokio::test]
+async fn a_session_nobody_listens_to_any_more_ends_with_its_process() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let session = bench.create(&provider).await.unwrap();
+    let id = session.id.clone();
+    assert!(provider.is_alive(&id));
+    drop(session);
+    soon("the process to go", async {
+        while provider.is_alive(&id)
+            || !matches!(provider.kill_session(&id).await, Err(ProviderError::SessionNotFound(_)))
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    let gone = provider.send_message(&id, "say:x").await;
+    assert!(matches!(gone, Err(ProviderError::SessionNotFound(_))));
+}
+
+#[tokio::test]
+async fn the_agent_has_our_environment_but_for_its_own_marks() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "env:PATH\nenv:CLAUDECODE").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), [std::env::var("PATH").unwrap(), "(not set)".into()]);
+    soon("the end", provider.shutdown()).await;
+}

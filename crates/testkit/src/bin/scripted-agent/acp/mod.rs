@@ -1,0 +1,268 @@
+//! The Agent Client Protocol, for what real agents cannot be made to do: break it.
+//!
+//! Words after `acp` decide how it starts and what it can:
+//!
+//! ```text
+//! refuse:TEXT     leaves with that on stderr, before the handshake
+//! silent          never answers
+//! die             leaves in the middle of the handshake
+//! version:N       speaks another version of the protocol
+//! reject:TEXT     answers the handshake with an error
+//! noisy           says things that are no messages first
+//! no-load no-resume no-close    lacks that capability
+//! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
+//! slow-new        answers `session/new` only when the gate `new` is open
+//! ```
+//!
+//! What its prompts may say is in [`script`]. Sessions that got a prompt are kept in the directory
+//! `SCRIPTED_AGENT_STATE`, so that another process can load them; there it also writes a `log` of what it was asked,
+//! and looks for gates: files named `gate-<name>`.
+
+mod script;
+mod store;
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::store::Store;
+
+pub(super) fn run(words: &[String]) -> ExitCode {
+    let store = Store::open();
+    store.log(&format!("start {}", std::process::id()));
+    for word in words {
+        match word.split_once(':').unwrap_or((word, "")) {
+            ("refuse", text) => {
+                eprintln!("{text}");
+                return ExitCode::FAILURE;
+            }
+            ("noisy", _) => print!("Loading…\n\n{{\n[1]\n3\n{{\"jsonrpc\":\"2.0\"}}\n"),
+            _ => {}
+        }
+    }
+    let agent = Arc::new(Agent {
+        words: words.iter().cloned().collect(),
+        store,
+        state: Mutex::default(),
+        output: Mutex::new(std::io::stdout()),
+    });
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        if let Some(code) = agent.hear(message) {
+            return code;
+        }
+    }
+    agent.store.log("end of input");
+    ExitCode::SUCCESS
+}
+
+#[derive(Debug)]
+struct Agent {
+    words: HashSet<String>,
+    store: Store,
+    state: Mutex<State>,
+    output: Mutex<std::io::Stdout>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: HashSet<String>,
+    cancelled: HashSet<String>,
+    asked: u64,
+    waiting: HashMap<u64, SyncSender<Value>>,
+    logged_in: bool,
+    modes: HashMap<String, String>,
+}
+
+impl Agent {
+    fn has(&self, word: &str) -> bool {
+        self.words.contains(word)
+    }
+
+    fn word(&self, word: &str) -> Option<&str> {
+        self.words.iter().find_map(|said| said.strip_prefix(word)?.strip_prefix(':'))
+    }
+
+    /// Takes in one message. A code ends the program.
+    fn hear(self: &Arc<Self>, message: Value) -> Option<ExitCode> {
+        let Some(method) = message["method"].as_str() else {
+            let waiting = message["id"].as_u64().and_then(|id| self.lock().waiting.remove(&id));
+            if let Some(waiting) = waiting {
+                let _ = waiting.send(message);
+            }
+            return None;
+        };
+        self.store.log(
+            &format!("{method} {}", message["params"]["sessionId"].as_str().unwrap_or_default()).trim().to_owned(),
+        );
+        let (id, params) = (&message["id"], &message["params"]);
+        match method {
+            "initialize" => return self.initialize(id),
+            "authenticate" => {
+                self.lock().logged_in = true;
+                self.answer(id, json!({}));
+            }
+            "session/new" => self.on_its_own(message, Self::new_session),
+            "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
+            "session/close" => {
+                let session = params["sessionId"].as_str().unwrap_or_default();
+                let mut state = self.lock();
+                state.open.remove(session);
+                state.cancelled.insert(session.to_owned());
+                drop(state);
+                self.answer(id, json!({}));
+            }
+            "session/cancel" => {
+                let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+                self.lock().cancelled.insert(session);
+            }
+            "session/set_mode" => {
+                let (session, mode) = (params["sessionId"].as_str().unwrap_or_default(), &params["modeId"]);
+                self.lock().modes.insert(session.to_owned(), mode.as_str().unwrap_or_default().to_owned());
+                self.answer(id, json!({}));
+            }
+            "session/prompt" => self.on_its_own(message, script::prompt),
+            "$/cancel_request" => {}
+            _ => self.refuse(id, -32601, &format!("Method not found: {method}")),
+        }
+        None
+    }
+
+    fn initialize(&self, id: &Value) -> Option<ExitCode> {
+        if self.has("silent") {
+            return None;
+        }
+        if self.has("die") {
+            eprintln!("it was not to be");
+            return Some(ExitCode::from(3));
+        }
+        if let Some(text) = self.word("reject") {
+            self.refuse(id, -32603, text);
+            return None;
+        }
+        let version: u64 = self.word("version").and_then(|version| version.parse().ok()).unwrap_or(1);
+        let capability = |name: &str| if self.has(&format!("no-{name}")) { Value::Null } else { json!({}) };
+        let methods = json!([{"id": "key", "name": "Key", "description": "Set SCRIPTED_KEY.", "type": "env_var",
+            "vars": [{"name": "SCRIPTED_KEY"}]}]);
+        self.answer(
+            id,
+            json!({
+                "protocolVersion": version,
+                "agentInfo": {"name": "scripted-agent", "version": "1.2.3"},
+                "authMethods": if self.has("login") { methods } else { json!([]) },
+                "agentCapabilities": {
+                    "loadSession": !self.has("no-load"),
+                    "sessionCapabilities": {"resume": capability("resume"), "close": capability("close")},
+                },
+            }),
+        );
+        None
+    }
+
+    fn new_session(&self, message: &Value) {
+        let id = &message["id"];
+        if self.has("login") && !self.lock().logged_in {
+            return self.refuse(id, -32000, "Authentication required");
+        }
+        if self.has("slow-new") {
+            self.hold("new", "");
+        }
+        let session = self.store.new_session();
+        self.lock().open.insert(session.clone());
+        // Some agents speak of a session before they have said its name.
+        self.update(
+            &session,
+            json!({"sessionUpdate": "available_commands_update",
+            "availableCommands": [{"name": "help", "description": "Says what it can do."}]}),
+        );
+        let modes = json!({"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
+        self.answer(id, json!({"sessionId": session, "modes": modes}));
+    }
+
+    /// `load` tells the past again, `resume` does not. A session that never got a prompt is not there.
+    fn take_up(&self, id: &Value, params: &Value, replay: bool) {
+        let session = params["sessionId"].as_str().unwrap_or_default();
+        let Some(past) = self.store.past(session) else {
+            return self.refuse(id, -32002, &format!("Resource not found: {session}"));
+        };
+        if replay {
+            for update in past {
+                self.update(session, update);
+            }
+        }
+        let mut state = self.lock();
+        state.open.insert(session.to_owned());
+        state.cancelled.remove(session);
+        drop(state);
+        self.answer(id, json!({}));
+    }
+
+    fn on_its_own(self: &Arc<Self>, message: Value, act: fn(&Self, &Value)) {
+        let agent = Arc::clone(self);
+        std::thread::spawn(move || act(&agent, &message));
+    }
+
+    /// Asks the client and waits for its answer.
+    fn ask(&self, method: &str, params: &Value) -> Value {
+        let (sender, receiver) = sync_channel(1);
+        let id = {
+            let mut state = self.lock();
+            let id = state.asked;
+            state.asked += 1;
+            state.waiting.insert(id, sender);
+            id
+        };
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        receiver.recv().unwrap_or_default()
+    }
+
+    fn update(&self, session: &str, update: Value) {
+        self.say(
+            &json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}}),
+        );
+    }
+
+    fn answer(&self, id: &Value, result: Value) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn refuse(&self, id: &Value, code: i64, message: &str) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
+    }
+
+    fn say(&self, message: &Value) {
+        self.write(format!("{message}\n").as_bytes());
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who does not listen any more will end us.
+        let _ = output.write_all(bytes).and_then(|()| output.flush());
+    }
+
+    /// Waits until the gate is open, or the session's prompt is cancelled. False when it was cancelled.
+    fn hold(&self, gate: &str, session: &str) -> bool {
+        self.store.log(&format!("hold {gate}"));
+        while !self.store.is_open(gate) {
+            if self.is_cancelled(session) {
+                return false;
+            }
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        true
+    }
+
+    fn is_cancelled(&self, session: &str) -> bool {
+        self.lock().cancelled.contains(session)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,265 @@
+//! What a prompt may say. Each of its lines is done in turn; then the prompt is answered with `end_turn`.
+//!
+//! ```text
+//! say:TEXT           a piece of the answer; more of them are more of the same answer
+//! think:TEXT         a piece of a thought
+//! notice:TEXT        a notice
+//! call:ID COMMAND    a command begins to run
+//! output:ID TEXT     it prints something
+//! done:ID CODE       it ends
+//! edit:ID PATH       a file is changed
+//! leave:ID           asks for leave to run a call, and says which option it got
+//! leave-always:ID    the same, with the option for ever in the first place
+//! read:PATH          reads a file through the client, and says it
+//! write:PATH=TEXT    writes one through the client
+//! run:ID COMMAND     runs a command through the client, in a terminal that the call shows
+//! plan:A,B           a plan of two steps
+//! title:TEXT         the session's title
+//! strange            requests, notifications and updates that nobody knows
+//! garbage:COUNT      so many lines that are no messages
+//! huge:BYTES         one line of so many bytes, in an update
+//! flood:COUNT        so many pieces of the answer, as fast as the pipe takes them
+//! big-flood:MIB      so much text in pieces of 64 KiB
+//! unended            half a line, and then nothing
+//! hold:GATE          waits for a gate; a cancel ends the prompt here
+//! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
+//! exit:CODE          leaves at once
+//! close              closes its output and lives on
+//! daemon             starts a process that leaves its group, and says its id
+//! error:TEXT         the prompt fails
+//! stop:REASON        the prompt ends for this reason
+//! env:NAME           says a variable
+//! mode               says the session's mode
+//! ```
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::Agent;
+
+pub(super) fn prompt(agent: &Agent, message: &Value) {
+    let id = &message["id"];
+    let session = message["params"]["sessionId"].as_str().unwrap_or_default();
+    let text = message["params"]["prompt"][0]["text"].as_str().unwrap_or_default();
+    if !agent.lock().open.contains(session) {
+        return agent.refuse(id, -32002, &format!("Session {session} not found"));
+    }
+    agent.lock().cancelled.remove(session);
+    agent
+        .store
+        .remember(session, &json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": text}}));
+    let mut scene =
+        Scene { agent, session, answer: format!("m-{}-{id}", std::process::id()), said: String::new(), stop: None };
+    for line in text.lines() {
+        if !scene.play(line) {
+            break;
+        }
+    }
+    if !scene.said.is_empty() {
+        agent.store.remember(session, &chunk("agent_message_chunk", &scene.answer, &scene.said));
+    }
+    match scene.stop {
+        Some(Stop::Failed(text)) => agent.refuse(id, -32603, &text),
+        Some(Stop::Reason(reason)) => agent.answer(id, json!({"stopReason": reason})),
+        None if agent.is_cancelled(session) => agent.answer(id, json!({"stopReason": "cancelled"})),
+        None => agent.answer(
+            id,
+            json!({"stopReason": "end_turn", "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8}}),
+        ),
+    }
+}
+
+struct Scene<'a> {
+    agent: &'a Agent,
+    session: &'a str,
+    /// The id of the answer's message.
+    answer: String,
+    said: String,
+    stop: Option<Stop>,
+}
+
+enum Stop {
+    Failed(String),
+    Reason(String),
+}
+
+impl Scene<'_> {
+    /// Does one line. False ends the prompt.
+    fn play(&mut self, line: &str) -> bool {
+        let (word, rest) = line.split_once(':').unwrap_or((line, ""));
+        let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        match word {
+            "say" => self.say(rest),
+            "think" => self.update(chunk("agent_thought_chunk", &self.answer, rest)),
+            "notice" => self.update(json!({"sessionUpdate": "notice", "severity": "warning", "title": rest})),
+            "call" => self.call(name, text),
+            "output" => self.change(name, json!({"_meta": {"terminal_output_delta": {"data": format!("{text}\n")}}})),
+            "done" => {
+                let code: i64 = text.parse().unwrap_or(0);
+                let status = if code == 0 { "completed" } else { "failed" };
+                self.change(name, json!({"status": status, "_meta": {"terminal_exit": {"exit_code": code}}}));
+            }
+            "edit" => self.update(json!({"sessionUpdate": "tool_call", "toolCallId": name, "title": "Edit", "kind": "edit",
+                "status": "completed", "content": [{"type": "diff", "path": text, "oldText": "old\n", "newText": "new\n"}]})),
+            "leave" | "leave-always" => self.leave(name, word == "leave-always"),
+            "read" => {
+                let answer = self.ask("fs/read_text_file", json!({"path": rest}));
+                self.say(&outcome(&answer, "content"));
+            }
+            "write" => {
+                let (path, text) = rest.split_once('=').unwrap_or((rest, ""));
+                let answer = self.ask("fs/write_text_file", json!({"path": path, "content": text}));
+                self.say(&outcome(&answer, ""));
+            }
+            "run" => self.run(name, text),
+            "plan" => {
+                let entry = |step| json!({"content": step, "priority": "medium", "status": "pending"});
+                self.update(json!({"sessionUpdate": "plan", "entries": rest.split(',').map(entry).collect::<Vec<_>>()}));
+            }
+            "title" => self.update(json!({"sessionUpdate": "session_info_update", "title": rest})),
+            "strange" => self.strange(),
+            "garbage" => {
+                for number in 0..count(rest) {
+                    let noise = [b"not a message".as_slice(), b"{\"half\":", b"\xff\xfe", b"[]", b"{\"id\":99999,\"result\":{}}"];
+                    self.agent.write(&[noise[number % noise.len()], b"\n"].concat());
+                }
+            }
+            "huge" => self.say(&"x".repeat(count(rest))),
+            "flood" => {
+                let piece = chunk("agent_message_chunk", &self.answer, "12345678 ");
+                for _ in 0..count(rest) {
+                    self.update(piece.clone());
+                }
+            }
+            "big-flood" => {
+                let piece = chunk("agent_message_chunk", &self.answer, &"x".repeat(64 * 1024));
+                for _ in 0..count(rest) * 16 {
+                    self.update(piece.clone());
+                }
+            }
+            "unended" => self.agent.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd"),
+            "hold" => return self.agent.hold(rest, self.session),
+            "deaf" => return self.agent.hold(rest, ""),
+            "exit" => std::process::exit(i32::try_from(count(rest)).unwrap_or(1)),
+            "close" => close_output(),
+            "daemon" => self.daemon(),
+            "env" => self.say(&std::env::var(rest).unwrap_or_else(|_| "unset".into())),
+            "mode" => {
+                let mode = self.agent.lock().modes.get(self.session).cloned();
+                self.say(mode.as_deref().unwrap_or("none"));
+            }
+            "error" => {
+                self.stop = Some(Stop::Failed(rest.into()));
+                return false;
+            }
+            "stop" => {
+                self.stop = Some(Stop::Reason(rest.into()));
+                return false;
+            }
+            _ => self.say(&format!("You said: {line}")),
+        }
+        true
+    }
+
+    fn say(&mut self, text: &str) {
+        self.said.push_str(text);
+        self.update(chunk("agent_message_chunk", &self.answer, text));
+    }
+
+    fn update(&self, update: Value) {
+        self.agent.update(self.session, update);
+    }
+
+    fn ask(&self, method: &str, mut params: Value) -> Value {
+        params["sessionId"] = self.session.into();
+        self.agent.ask(method, &params)
+    }
+
+    fn call(&self, id: &str, command: &str) {
+        self.update(json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command, "kind": "execute",
+            "status": "in_progress", "name": "shell", "rawInput": {"command": command}}));
+    }
+
+    fn change(&self, id: &str, mut change: Value) {
+        change["sessionUpdate"] = "tool_call_update".into();
+        change["toolCallId"] = id.into();
+        self.update(change);
+    }
+
+    fn leave(&mut self, id: &str, always_first: bool) {
+        let mut options = vec![
+            json!({"optionId": "once", "name": "Allow once", "kind": "allow_once"}),
+            json!({"optionId": "always", "name": "Always", "kind": "allow_always"}),
+            json!({"optionId": "strange", "name": "Hm", "kind": "allow_on_sundays"}),
+            json!({"optionId": "no", "name": "No", "kind": "reject_once"}),
+        ];
+        if always_first {
+            options.swap(0, 1);
+        }
+        let call = json!({"toolCallId": id, "title": "Do it", "kind": "execute", "status": "pending"});
+        let answer = self.ask("session/request_permission", json!({"toolCall": call, "options": options}));
+        let outcome = &answer["result"]["outcome"];
+        let chosen = outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("nothing").to_owned();
+        self.agent.store.log(&format!("leave {chosen}"));
+        self.say(&format!("leave: {chosen}"));
+    }
+
+    fn run(&mut self, id: &str, command: &str) {
+        let words: Vec<&str> = command.split(' ').collect();
+        let created =
+            self.ask("terminal/create", json!({"command": words[0], "args": words[1..], "outputByteLimit": 64}));
+        let Some(terminal) = created["result"]["terminalId"].as_str().map(str::to_owned) else {
+            return self.say(&outcome(&created, ""));
+        };
+        self.update(json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command, "kind": "execute",
+            "status": "in_progress", "content": [{"type": "terminal", "terminalId": terminal}]}));
+        let exit = self.ask("terminal/wait_for_exit", json!({"terminalId": terminal}));
+        let output = self.ask("terminal/output", json!({"terminalId": terminal}));
+        self.ask("terminal/release", json!({"terminalId": terminal}));
+        self.change(id, json!({"status": "completed"}));
+        self.say(&format!("{} {}", exit["result"], output["result"]));
+    }
+
+    fn strange(&mut self) {
+        self.update(json!({"sessionUpdate": "dance", "steps": 3}));
+        self.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "hologram"}}));
+        self.agent.say(&json!({"jsonrpc": "2.0", "method": "_scripted/news", "params": {"a": 1}}));
+        self.agent.say(
+            &json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "nobody", "update": {}}}),
+        );
+        let answer = self.agent.ask("client/dance", &json!({}));
+        self.say(&format!("dance: {}", answer["error"]["code"]));
+        let answer = self.ask("fs/read_text_file", json!({"line": "x"}));
+        self.say(&format!(", read: {}", answer["error"]["code"]));
+    }
+
+    fn daemon(&mut self) {
+        let mut command = Command::new("setsid");
+        command.args(["--fork", "sleep", "1000"]).stdin(Stdio::null()).stdout(Stdio::inherit()).stderr(Stdio::null());
+        let started = command.status().is_ok_and(|status| status.success());
+        self.say(if started { "daemon started" } else { "no daemon" });
+    }
+}
+
+fn chunk(kind: &str, message: &str, text: &str) -> Value {
+    json!({"sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": text}})
+}
+
+fn outcome(answer: &Value, field: &str) -> String {
+    match answer["error"]["message"].as_str() {
+        Some(error) => format!("refused: {error}"),
+        None => answer["result"][field].as_str().unwrap_or("done").to_owned(),
+    }
+}
+
+fn count(text: &str) -> usize {
+    text.parse().unwrap_or(1)
+}
+
+/// The reader sees the end of the stream; the process lives on.
+fn close_output() {
+    if let Ok(null) = std::fs::OpenOptions::new().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(null);
+    }
+}

@@ -1,0 +1,180 @@
+//! Claude Code's wire, for what the real program cannot be made to do: break it.
+//!
+//! Words before its flags decide how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
+//! `noisy` says things that are not JSON first. Each line of a prompt is then done in turn:
+//!
+//! ```text
+//! say:TEXT      streams the text and confirms it
+//! part:TEXT     streams the text and never confirms it
+//! tool:COMMAND  calls Bash and gives no result
+//! garbage       lines that are not JSON, not UTF-8, not objects, of unknown kinds
+//! huge:BYTES    one line of that many bytes
+//! flood:COUNT   that many pieces of text, as fast as the pipe takes them
+//! env:NAME      says the variable
+//! stall         says nothing more, for ever
+//! close         closes its output and lives on
+//! exit:CODE     leaves at once, in the middle of everything
+//! ```
+//!
+//! A prompt that comes to its end is ended with `result`.
+
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+pub(super) fn run(words: Vec<String>) -> ExitCode {
+    match words.first().map(|word| word.split_once(':').unwrap_or((word, ""))) {
+        Some(("refuse", text)) => {
+            eprintln!("{text}");
+            return ExitCode::FAILURE;
+        }
+        Some(("silent", _)) => {
+            for _ in std::io::stdin().lines() {}
+            return ExitCode::SUCCESS;
+        }
+        Some(("noisy", _)) => print!("Loading…\n\n{{\n[1]\n"),
+        _ => {}
+    }
+    let session = words.iter().position(|word| word == "--session-id" || word == "--resume");
+    let session = session.and_then(|at| words.get(at + 1)).cloned().unwrap_or_default();
+    let mut agent = Agent { session, messages: 0 };
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
+        if let Some(code) = agent.hear(&line) {
+            return code;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+struct Agent {
+    session: String,
+    messages: u64,
+}
+
+impl Agent {
+    fn hear(&mut self, line: &Value) -> Option<ExitCode> {
+        match line["type"].as_str()? {
+            "control_request" => {
+                let answer = match line["request"]["subtype"].as_str() {
+                    Some("initialize") => json!({"commands": [], "models": [], "current_permission_mode": "default"}),
+                    _ => json!({}),
+                };
+                let response = json!({"subtype": "success", "request_id": line["request_id"], "response": answer});
+                self.say(json!({"type": "control_response", "response": response}));
+            }
+            "user" => {
+                let uuid = line["uuid"].clone();
+                self.say(json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
+                for step in line["message"]["content"].as_str()?.lines() {
+                    if let Some(code) = self.step(step) {
+                        return Some(code);
+                    }
+                }
+                self.say(json!({"type": "result", "subtype": "success", "is_error": false, "result": ""}));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn step(&mut self, step: &str) -> Option<ExitCode> {
+        let (word, rest) = step.split_once(':').unwrap_or((step, ""));
+        match word {
+            "say" => {
+                let message = self.stream([rest]);
+                self.block(&message, json!({"type": "text", "text": rest}));
+            }
+            "part" => {
+                self.stream([rest]);
+            }
+            "tool" => {
+                self.messages += 1;
+                let message = format!("msg_{}", self.messages);
+                let id = format!("toolu_{}", self.messages);
+                self.block(&message, json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": rest}}));
+            }
+            "garbage" => {
+                let mut out = std::io::stdout().lock();
+                let junk: [&[u8]; 7] = [
+                    b"not json",
+                    b"\xff\xfe\x00",
+                    b"{",
+                    b"[]",
+                    b"{\"type\":\"assistant\"}",
+                    b"{\"type\":7}",
+                    b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\",\"index\":-1}}",
+                ];
+                for line in junk {
+                    let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
+                }
+                let _ = out.flush();
+            }
+            "huge" => {
+                let mut out = std::io::stdout().lock();
+                let chunk = [b'x'; 64 * 1024];
+                let mut left: usize = rest.parse().ok()?;
+                while left > 0 {
+                    let part = left.min(chunk.len());
+                    out.write_all(&chunk[..part]).ok()?;
+                    left -= part;
+                }
+                let _ = out.write_all(b"\n").and_then(|()| out.flush());
+            }
+            "flood" => {
+                let pieces: Vec<String> = (0..rest.parse().ok()?).map(|at: u64| format!("{at} ")).collect();
+                let message = self.stream(pieces.iter().map(String::as_str));
+                self.block(&message, json!({"type": "text", "text": pieces.concat()}));
+            }
+            "env" => {
+                let value = std::env::var(rest).unwrap_or_else(|_| "(not set)".into());
+                let message = self.stream([value.as_str()]);
+                self.block(&message, json!({"type": "text", "text": value}));
+            }
+            "stall" => loop {
+                std::thread::park();
+            },
+            "close" => {
+                rustix::stdio::dup2_stdout(std::fs::File::open("/dev/null").ok()?).ok()?;
+                loop {
+                    std::thread::park();
+                }
+            }
+            "exit" => return Some(ExitCode::from(rest.parse::<u8>().unwrap_or(1))),
+            _ => {}
+        }
+        None
+    }
+
+    /// Streams one text block in pieces; gives the message's id.
+    fn stream<'a>(&mut self, pieces: impl IntoIterator<Item = &'a str>) -> String {
+        self.messages += 1;
+        let id = format!("msg_{}", self.messages);
+        self.event(json!({"type": "message_start", "message": {"id": id, "model": "scripted"}}));
+        let block = json!({"type": "text", "text": ""});
+        self.event(json!({"type": "content_block_start", "index": 0, "content_block": block}));
+        for piece in pieces {
+            let delta = json!({"type": "text_delta", "text": piece});
+            self.event(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+        }
+        id
+    }
+
+    fn block(&self, message: &str, block: Value) {
+        let message = json!({"id": message, "model": "scripted", "content": [block]});
+        self.say(json!({"type": "assistant", "message": message, "parent_tool_use_id": null}));
+    }
+
+    fn event(&self, event: Value) {
+        self.say(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}));
+    }
+
+    fn say(&self, mut line: Value) {
+        line["session_id"] = self.session.clone().into();
+        let mut out = std::io::stdout().lock();
+        // Nobody reads any more: the end of our input follows.
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}

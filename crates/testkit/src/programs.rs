@@ -1,0 +1,52 @@
+//! Programs the tests run: our own scripted ones, and the real agents.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The scripted agent, fresh. It is also a guardian, for tests whose own program cannot be one.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn scripted_agent() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| build("scripted-agent"))
+}
+
+/// The real Claude Code.
+///
+/// # Panics
+/// When it is not installed.
+pub fn claude() -> PathBuf {
+    agent("@anthropic-ai/claude-code-linux-x64/claude")
+}
+
+fn agent(path: &str) -> PathBuf {
+    let program = profile_dir().join("../agents/node_modules").join(path);
+    assert!(program.is_file(), "{} is not there: run `scripts/agents` to install it", program.display());
+    program
+}
+
+/// `cargo test -p` builds only what that package needs, so the program may be missing or older than its sources.
+fn build(name: &str) -> PathBuf {
+    let profile_dir = profile_dir();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--package", "testkit", "--bin", name]).stdin(Stdio::null());
+    if profile_dir.file_name().is_some_and(|profile| profile == "release") {
+        cargo.arg("--release");
+    }
+    if let Some(target_dir) = profile_dir.parent() {
+        cargo.arg("--target-dir").arg(target_dir);
+    }
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let status = cargo.status().unwrap_or_else(|error| panic!("could not run cargo: {error}"));
+    assert!(status.success(), "could not build {name}");
+    profile_dir.join(name)
+}
+
+/// Tests are `target/<profile>/deps/<test>`.
+fn profile_dir() -> PathBuf {
+    let test = std::env::current_exe().unwrap_or_else(|error| panic!("where is this test? {error}"));
+    let directory = test.parent().and_then(Path::parent).unwrap_or_else(|| panic!("{test:?} is not in target/"));
+    directory.to_owned()
+}
