@@ -37,11 +37,12 @@ test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnec
   await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnecting to Scripted…");
   await expect(frame.getByText(/Attempt \d of 5/)).toBeVisible();
   await expect(frame.locator(".message")).toHaveText("Before the end.");
-  await expect(frame.locator(".chip")).toHaveText("Scripted · Disconnected", { timeout: 75_000 });
+  await expect(shell.locator("#footer")).toContainText("Scripted: Disconnected", { timeout: 75_000 });
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Disconnected");
+  await expect(shell.locator(".inbox-row").first()).toContainText("Scripted disconnected");
   await expect(frame.locator("textarea")).toBeDisabled();
   await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnect to send a message");
   await expect(frame.getByText("Connection to Scripted lost.", { exact: true })).toBeVisible();
-  await expect(shell.locator("#footer")).toContainText("Scripted: Disconnected");
   app.mend();
   await frame.getByRole("button", { name: "Reconnect", exact: true }).click();
   await expect(frame.locator(".chip")).toHaveText("Scripted · Connected");
