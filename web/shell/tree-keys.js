@@ -64,8 +64,10 @@ export function driveTree(root, actions) {
     const row = closest(event, '[role="treeitem"]');
     if (!row) return;
     event.preventDefault();
+    // The one that a key makes follows that key, which has opened the menu already.
+    if (/** @type {PointerEvent} */ (event).pointerType === "") return;
     focus(row);
-    menu(row, event.clientX || event.clientY ? { x: event.clientX, y: event.clientY } : row);
+    menu(row, { x: event.clientX, y: event.clientY });
   });
 
   root.addEventListener("keydown", (event) => {
@@ -100,10 +102,16 @@ export function driveTree(root, actions) {
         focus(all[at + 1]?.dataset.session ? all[at + 1] : all[at - 1]);
         actions.archive(row.dataset.session);
         return true;
-      case "ContextMenu": menu(row, row); return true;
-      case "F10": if (event.shiftKey) menu(row, row); return event.shiftKey;
+      case "ContextMenu": menu(row, below(row)); return true;
+      case "F10": if (event.shiftKey) menu(row, below(row)); return event.shiftKey;
       default: return event.key.length === 1 && typeAhead(event.key, all, at);
     }
+  }
+
+  /** @param {HTMLElement} row */
+  function below(row) {
+    const { left, bottom } = row.getBoundingClientRect();
+    return { x: left + 24, y: bottom };
   }
 
   /** @param {string} key @param {HTMLElement[]} all @param {number} at */

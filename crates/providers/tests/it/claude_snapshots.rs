@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use protocol::{
     AgentSessionId, CliType, ErrorCode, ErrorDetail, SessionFacts, StreamEvent, Timestamp, ToolContent, ToolDetail,
@@ -28,6 +29,7 @@ struct Play {
     turns: Vec<(TurnId, UpsertProcessor)>,
     /// One entry per item or event; an item's later states replace its first.
     shown: Vec<Shown>,
+    elapsed: Duration,
 }
 
 enum Shown {
@@ -54,16 +56,22 @@ impl Play {
     }
 
     fn event(&mut self, event: StreamEvent, now: Timestamp) {
-        let moment = Moment { wall: now, elapsed: std::time::Duration::ZERO };
+        let moment = self.moment(now);
         let turn = event.turn_id.clone();
         if !self.turns.iter().any(|(known, _)| *known == turn) {
-            let processor = UpsertProcessor::new(UpsertConfig::history(), event.session_id.clone(), turn.clone());
+            let processor = UpsertProcessor::new(UpsertConfig::live(), event.session_id.clone(), turn.clone());
             self.turns.push((turn.clone(), processor));
         }
         let (_, processor) = self.turns.iter_mut().find(|(known, _)| *known == turn).unwrap();
         processor.push(event, moment);
         let emissions = processor.take(moment);
         self.emitted(emissions);
+    }
+
+    /// Later than the last one by more than any emission waits, so an item has its place as soon as it begins.
+    fn moment(&mut self, now: Timestamp) -> Moment {
+        self.elapsed += Duration::from_secs(1);
+        Moment { wall: now, elapsed: self.elapsed }
     }
 
     fn emitted(&mut self, emissions: Vec<Emission>) {
@@ -77,7 +85,7 @@ impl Play {
 
     /// The process is gone: what is open ends.
     fn end(&mut self) {
-        let moment = Moment { wall: Timestamp::default(), elapsed: std::time::Duration::ZERO };
+        let moment = self.moment(Timestamp::default());
         let crash = ErrorDetail::new(ErrorCode::ProcessCrash, "gone");
         let mut emissions = Vec::new();
         for (_, processor) in &mut self.turns {

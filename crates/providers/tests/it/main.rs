@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod acp_bench;
+mod acp_faults;
+mod acp_sessions;
 mod claude_faults;
 mod claude_history;
 mod claude_real;

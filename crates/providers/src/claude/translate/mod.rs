@@ -158,6 +158,11 @@ impl Translator {
         self.calls.values().any(|call| !call.ended)
     }
 
+    /// The model it would use now.
+    pub fn model_is(&mut self, model: String) {
+        self.model = Some(model);
+    }
+
     /// Something goes on beside turns: a sub-agent or a command in the background.
     pub fn is_busy(&self) -> bool {
         self.turn.is_some() || self.background > 0
