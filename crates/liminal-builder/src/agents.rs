@@ -38,7 +38,8 @@ fn claude_config(settings: &Agents) -> ClaudeConfig {
         command: settings.claude_cmd.clone(),
         start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
         prompt_timeout: Duration::from_millis(settings.acp_prompt_timeout_ms),
-        idle: (settings.idle_minutes > 0).then(|| Duration::from_secs(settings.idle_minutes * SECONDS_PER_MINUTE)),
+        idle: (settings.idle_minutes > 0)
+            .then(|| Duration::from_secs(settings.idle_minutes.saturating_mul(SECONDS_PER_MINUTE))),
         ..ClaudeConfig::default()
     }
 }
