@@ -27,9 +27,18 @@ pub(crate) fn registry(settings: &Agents, catalog: &Catalog, notices: &mut Vec<S
             notices.push(format!("The agents of agents.json are not offered: {error:#}."));
         }
     }
+    agents.push(demo(catalog)?);
     let provider = |agent| Arc::new(AcpProvider::new(agent, acp.clone())) as Arc<dyn Provider>;
     let claude: Arc<dyn Provider> = Arc::new(ClaudeProvider::new(claude_config(settings))?);
     Ok(Registry::new(std::iter::once(claude).chain(agents.into_iter().map(provider))))
+}
+
+/// Last in the list, and always there: this program itself, with its sessions beside ours.
+fn demo(catalog: &Catalog) -> anyhow::Result<AcpAgent> {
+    let program = std::env::current_exe().context("where is this program?")?;
+    let mut agent = AcpAgent::demo(program, env!("CARGO_PKG_VERSION"))?;
+    agent.command = agent.command.env("LIMINAL_DATA_DIR", catalog.dir());
+    Ok(agent)
 }
 
 fn claude_config(settings: &Agents) -> ClaudeConfig {
