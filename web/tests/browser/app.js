@@ -179,4 +179,4 @@ export async function send(frame, text) {
 }
 
 /** The turn is over. @param {import("@playwright/test").FrameLocator} frame */
-export const finished = (frame) => expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/);
+export const finished = (frame) => expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/, { timeout: 30_000 });
