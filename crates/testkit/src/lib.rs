@@ -6,6 +6,7 @@
 
 mod app;
 mod binary;
+mod desk;
 mod http;
 pub mod programs;
 pub mod scripted_model;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 pub use app::{Builder, TestApp};
 pub use binary::{binary, run_to_end};
+pub use desk::{Desk, Screen, Shown, merge};
 pub use http::{Response, exchange};
 pub use window::{HandshakeRefused, Window, connect};
 
