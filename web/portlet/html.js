@@ -1,6 +1,7 @@
 // html.js: the only place that sets innerHTML, with HTML that the server rendered and sanitized, and nothing else.
 import { h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
+import { graft, openTags, sharedLength, undo } from "./tail.js";
 
 /**
  * Makes the children of `root` show `blocks`: finished ones are never touched again, only what differs is replaced.
@@ -17,11 +18,41 @@ export function showBlocks(root, blocks, shown) {
       block = h("div", { class: "block" });
       root.append(block);
     }
-    block.innerHTML = html;
+    if (!continueBlock(block, shown[at] ?? "", html)) block.innerHTML = html;
     shown[at] = html;
   }
   while (root.children.length > blocks.length) root.lastElementChild?.remove();
   shown.length = blocks.length;
+}
+
+/**
+ * Changes only the end of a block that grew.
+ * @param {Element} block
+ * @param {string} before
+ * @param {string} after
+ */
+function continueBlock(block, before, after) {
+  const shared = sharedLength(before, after);
+  if (shared < before.length / 2) return false;
+  const at = undo(block, before.slice(shared));
+  if (!at) return false;
+  const end = document.createElement("template");
+  end.innerHTML = openTags(block, at) + after.slice(shared);
+  return graft(block, at, end.content);
+}
+
+/**
+ * Makes sure that finished words show exactly what one render of the whole gives.
+ * @param {HTMLElement} root
+ * @param {string[]} blocks
+ */
+export function settleBlocks(root, blocks) {
+  const whole = document.createElement("template");
+  blocks.forEach((html, at) => {
+    whole.innerHTML = html;
+    const block = root.children[at];
+    if (block && block.innerHTML !== whole.innerHTML) block.innerHTML = html;
+  });
 }
 
 /**

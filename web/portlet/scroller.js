@@ -2,6 +2,8 @@
 
 /** Closer to the end than this counts as being there. */
 const NEAR_PX = 50;
+/** So long after the wheel, a key or a finger, a scroll is the user's. */
+const HAND_MS = 1500;
 /** Closer to the top than this, older items are asked for. */
 const TOP_PX = 800;
 
@@ -14,12 +16,19 @@ export function mountScroller(log, content, { moved, nearTop }) {
   let following = true;
   let away = false;
   let lastTop = 0;
+  let lastHeight = 0;
+  let handAt = -HAND_MS;
+
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) log.addEventListener(kind, () => (handAt = performance.now()), { passive: true });
 
   log.addEventListener("scroll", () => {
     const top = log.scrollTop;
     const distance = log.scrollHeight - top - log.clientHeight;
+    // Text that comes or goes moves the view as well; that is not the user leaving.
+    const byHand = performance.now() - handAt < HAND_MS || log.scrollHeight === lastHeight;
     if (distance <= NEAR_PX) following = true;
-    else if (top < lastTop) following = false;
+    else if (top < lastTop && byHand) following = false;
+    else if (following && !byHand) return toEnd();
     lastTop = top;
     if (top < TOP_PX) nearTop();
     if (away !== distance > NEAR_PX) {
@@ -29,7 +38,8 @@ export function mountScroller(log, content, { moved, nearTop }) {
   }, { passive: true });
 
   function toEnd() {
-    log.scrollTop = log.scrollHeight;
+    lastHeight = log.scrollHeight;
+    log.scrollTop = lastHeight;
     lastTop = log.scrollTop;
   }
 

@@ -57,7 +57,9 @@ export function wordsOf(call, { root, home }) {
   if (["read", "edit", "delete", "move"].includes(kind) && path) return { icon, verb, target: projectPath(path, root, home), isCode: true };
   const asked = text("pattern") || text("query") || text("url");
   if (asked && (kind === "search" || kind === "fetch")) return { icon, verb, target: asked, isCode: true };
-  const title = call.tool?.title ?? "";
+  const said = call.tool?.title ?? "";
+  // "Edit x.ts" after our own "Edit" would say it twice.
+  const title = kind !== "other" && said.toLowerCase().startsWith(`${verb.toLowerCase()} `) ? said.slice(verb.length + 1) : said;
   if (title && title !== verb) return { icon, verb: kind === "other" ? title : verb, target: kind === "other" ? "" : title, isCode: false };
   return { icon, verb, target: "", isCode: false };
 }

@@ -1,7 +1,7 @@
 // The real binary, its own home and data, and a page that may not complain.
 import { expect, test as base } from "@playwright/test";
 import { spawn } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,8 +15,8 @@ const START_MS = 30_000;
 
 /** One server with a home of its own; it can be stopped and started again on the same port. */
 export class App {
-  /** @param {{ script?: string, env?: Record<string, string>, agents?: boolean }} [options] */
-  constructor({ script = "", env = {}, agents = true } = {}) {
+  /** @param {{ script?: string, env?: Record<string, string>, names?: string[] }} [options] */
+  constructor({ script = "", env = {}, names = ["Scripted"] } = {}) {
     this.home = mkdtempSync(join(tmpdir(), "liminal-"));
     this.data = join(this.home, ".liminal-builder");
     mkdirSync(this.data, { recursive: true });
@@ -25,14 +25,8 @@ export class App {
     this.link = "";
     /** @type {import("node:child_process").ChildProcess | null} */
     this.process = null;
-    if (agents) this.addAgent("Scripted", script);
-  }
-
-  /** @param {string} name @param {string} script @param {string} [command] */
-  addAgent(name, script, command = process.execPath) {
-    const file = join(this.data, "agents.json");
-    writeFileSync(file, JSON.stringify({ agent_servers: { [name]: { command, args: [join(here, "scripted-agent.js")], env: { SCRIPT: script } } } }));
-    chmodSync(file, 0o600);
+    const agent = { command: process.execPath, args: [join(here, "scripted-agent.js")], env: { SCRIPT: script } };
+    writeFileSync(join(this.data, "agents.json"), JSON.stringify({ agent_servers: Object.fromEntries(names.map((name) => [name, agent])) }), { mode: 0o600 });
   }
 
   async start() {
@@ -105,9 +99,10 @@ export class App {
 const AWAY = [/WebSocket connection to/, /ERR_CONNECTION_REFUSED/, /Failed to load resource/];
 
 /**
- * @typedef {{ app: App, startApp: (options?: ConstructorParameters<typeof App>[0]) => Promise<App>, quiet: { serverMayGo: boolean }, shell: Page }} Fixtures
+ * @typedef {{ app: App, startApp: (options?: ConstructorParameters<typeof App>[0]) => Promise<App>, quiet: { serverMayGo: boolean }, shell: Page }} Own
  */
-export const test = /** @type {import("@playwright/test").TestType<import("@playwright/test").PlaywrightTestArgs & import("@playwright/test").PlaywrightTestOptions & Fixtures, {}>} */ (/** @type {unknown} */ (base.extend({
+/** @type {import("@playwright/test").Fixtures<Own, {}, import("@playwright/test").PlaywrightTestArgs & import("@playwright/test").PlaywrightTestOptions>} */
+const fixtures = {
   quiet: [async ({ context }, use) => {
     const state = { serverMayGo: false };
     /** @type {string[]} */
@@ -124,7 +119,7 @@ export const test = /** @type {import("@playwright/test").TestType<import("@play
     void quiet;
     /** @type {App[]} */
     const apps = [];
-    await use(async (/** @type {any} */ options) => {
+    await use(async (options) => {
       const app = new App(options);
       apps.push(app);
       return app.start();
@@ -139,7 +134,8 @@ export const test = /** @type {import("@playwright/test").TestType<import("@play
     await page.goto(app.link);
     await use(page);
   },
-})));
+};
+export const test = base.extend(fixtures);
 export { expect };
 
 /** Adds a directory through the dialog. @param {Page} page @param {string} path */
@@ -179,4 +175,4 @@ export async function send(frame, text) {
 }
 
 /** The turn is over. @param {import("@playwright/test").FrameLocator} frame */
-export const finished = (frame) => expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/);
+export const finished = (frame) => expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/, { timeout: 30_000 });

@@ -21,7 +21,7 @@ test("TC-3.1b: an empty or blank message cannot be sent", async ({ shell }) => {
   await expect(frame.locator(".user-turn")).toHaveCount(0);
 });
 
-test("TC-3.2a: the answer streams in", async ({ app, shell }) => {
+test("TC-3.2a, TC-7.2a: the answer streams in", async ({ app, shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
   await expect(frame.locator(".message")).toHaveText("The first part.");
@@ -55,7 +55,7 @@ test("TC-3.2b: nothing an agent says becomes live", async ({ shell }) => {
   await expect(frame.locator(".message :is(script, img, iframe)")).toHaveCount(0);
 });
 
-test("TC-3.3a, TC-3.3b: a tool call shows that it runs, then its result, folded", async ({ app, shell }) => {
+test("TC-3.3a, TC-3.3b, TC-7.2b: a tool call shows that it runs, then its result, folded", async ({ app, shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "run the tests");
   const tool = frame.locator(".tool");

@@ -117,7 +117,40 @@ test("TC-5.6a, TC-5.6b: a reload restores the tabs and loses nothing of a runnin
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("TC-8.1: two windows on one session see the same words", async ({ app, shell, context }) => {
+test("TC-5.3a: when the server ends, so do its agents", async ({ app, shell, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  await newSession(shell, "ferry");
+  const id = await shell.locator(".session-row").getAttribute("data-session");
+  const pid = Number(/:s(\d+)-/.exec(id ?? "")?.[1]);
+  expect(process.kill(pid, 0)).toBe(true);
+  quiet.serverMayGo = true;
+  await app.stop();
+  await expect.poll(() => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }).toBe(false);
+});
+
+test("TC-8.3a: switching between sessions of two agents keeps the state of both", async ({ startApp, page }) => {
+  const app = await startApp({ names: ["Scripted", "Second"] });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await send(await newSession(page, "ferry", "Scripted"), "hello first");
+  await expect(current(page).getByText("Hello from the agent.")).toBeVisible();
+  const second = await newSession(page, "ferry", "Second");
+  await second.locator("textarea").fill("a draft for the second");
+  await tab(page, "hello first").click();
+  await expect(current(page).getByText("Hello from the agent.")).toBeVisible();
+  await expect(current(page).locator(".chip")).toHaveText("Scripted · Connected");
+  await tab(page, "New Session").click();
+  await expect(current(page).locator("textarea")).toHaveValue("a draft for the second");
+  await expect(current(page).locator(".chip")).toHaveText("Second · Connected");
+});
+
+test("two windows on one session see the same words", async ({ app, shell, context }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");

@@ -31,6 +31,17 @@ async function released(cwd, stop = () => false) {
 
 const MARKDOWN = "## What changed\n\nIt has **bold** words and `code`.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst answer: number = 42;\n```\n\nDone.";
 
+/** 48 KB in 2,000 pieces, 500 a second. @param {string} id @param {string} first @param {(at: number) => string} piece @param {string} last */
+async function flood(id, first, piece, last) {
+  const start = performance.now();
+  say(id, chunk(first));
+  for (let at = 1; at <= 2000; at += 1) {
+    say(id, chunk(piece(at).padEnd(24).slice(0, 24).replace(/.$/, first ? "\n" : " ")));
+    if (performance.now() < start + at * 2) await sleep(start + at * 2 - performance.now());
+  }
+  say(id, chunk(last));
+}
+
 /** @type {Record<string, (id: string, cwd: string, cancelled: () => boolean) => Promise<void>>} */
 const SCENES = {
   hello: async (id) => say(id, chunk("Hello from the agent.")),
@@ -83,6 +94,8 @@ const SCENES = {
     say(id, { sessionUpdate: "plan", entries: [{ content: "Read the code", priority: "high", status: "completed" }, { content: "Change it", priority: "high", status: "in_progress" }, { content: "Test it", priority: "low", status: "pending" }] });
     say(id, chunk("There is a plan."));
   },
+  "flood-prose": (id) => flood(id, "", (at) => `word number ${at} and more `, "the last word"),
+  "flood-code": (id) => flood(id, "```rust\n", (at) => `let x${at} = f(${at}); // ok\n`, "// the last word\n```"),
   hostile: async (id) => say(id, chunk("<img src=x onerror=\"parent.hacked=1\"><script>parent.hacked=1</script> [x](javascript:parent.hacked=1) ![p](https://example.invalid/p.png)")),
   crash: async (id) => {
     say(id, chunk("Before the end. "));

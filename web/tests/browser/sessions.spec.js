@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { addProject, current, expect, newSession, projectRow, send, sessionRow, tab, test, finished } from "./app.js";
 
 test.beforeEach(async ({ app, shell }) => {
@@ -58,7 +60,7 @@ test("TC-2.2c: cancelling the picker makes nothing", async ({ shell }) => {
   await expect(shell.locator(".tab")).toHaveCount(0);
 });
 
-test("TC-2.3a: opening a session shows its whole history", async ({ shell }) => {
+test("TC-2.3a, TC-8.3b: opening a session shows its whole history", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello one");
   await finished(frame);
@@ -118,6 +120,14 @@ test("TC-2.5a, TC-2.5b: sessions and their history are there after a restart", a
   await sessionRow(shell, "hello one").click();
   await expect(current(shell).locator(".user-text")).toHaveText(["hello one"]);
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("TC-2.4c: sessions made outside are not listed", async ({ app, shell }) => {
+  await send(await newSession(shell, "ferry"), "hello one");
+  await expect(sessionRow(shell, "hello one")).toBeVisible();
+  writeFileSync(join(app.home, ".scripted-agent", "made-elsewhere.jsonl"), "");
+  await shell.reload();
+  await expect.poll(() => titles(shell)).toEqual(["hello one"]);
 });
 
 test("a session can be renamed, and every window shows it", async ({ app, shell, context }) => {

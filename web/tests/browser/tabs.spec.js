@@ -38,6 +38,19 @@ test("TC-4.2a: switching tabs keeps the scroll position", async ({ shell }) => {
   expect(await current(shell).locator("#log").evaluate((node) => node.scrollTop)).toBe(700);
 });
 
+test("TC-4.2b: a tab that is switched to is shown in the very next frame", async ({ shell }) => {
+  await openAll(shell, "a", "b");
+  const shown = await shell.evaluate(async () => {
+    const other = document.querySelector(".tab:not([data-current])");
+    /** @type {HTMLElement | null | undefined} */ (other?.querySelector("[role=tab]"))?.click();
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+    const frame = document.querySelector(`iframe[data-session="${CSS.escape(/** @type {HTMLElement} */ (other).dataset.id ?? "")}"]`);
+    return frame ? getComputedStyle(frame).visibility : "";
+  });
+  expect(shown).toBe("visible");
+  await expect(current(shell).locator(".user-text")).toHaveText("hello a");
+});
+
 test("TC-4.3a, TC-4.3b: the sidebar activates the tab that is there", async ({ shell }) => {
   await openAll(shell, "a", "b", "c");
   await sessionRow(shell, "hello a").click();

@@ -58,7 +58,7 @@ test("TC-7.2a: an upsert for an item that is known replaces its state in place",
   assert.equal(session.state.items.get("item-1")?.text, "Hello again");
 });
 
-test("TC-7.2c: a turn's events mark its beginning and its end", () => {
+test("a turn's events mark its beginning and its end", () => {
   const session = createSession(() => {});
   session.apply(goldens("server.session.turn")[0]?.[1]);
   assert.ok(session.running());
@@ -66,6 +66,17 @@ test("TC-7.2c: a turn's events mark its beginning and its end", () => {
   session.apply({ type: "session:turn", sessionId: end.sessionId, seq: 12, payload: end });
   assert.equal(session.running(), undefined);
   assert.equal(session.state.turns[0]?.record?.status, "completed");
+});
+
+test("TC-7.2c: several items grow independently of each other", () => {
+  const session = createSession(() => {});
+  const upsert = goldens("server.session.upsert")[0]?.[1];
+  const put = (/** @type {object} */ part) => session.apply({ ...upsert, payload: { ...upsert.payload, status: "update", ...part } });
+  put({ itemId: "a", content: "One" });
+  put({ itemId: "b", content: "Two" });
+  put({ itemId: "a", content: " more", contentFrom: 3 });
+  assert.deepEqual([...session.state.items.values()].map(({ text }) => text), ["One more", "Two"]);
+  assert.deepEqual(session.state.turns[0]?.items, ["a", "b"]);
 });
 
 test("a history without `since` replaces everything, one with it is merged", () => {
