@@ -37,8 +37,15 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
   /** @param {string} sessionId */
   function close(sessionId) {
     if (workspace.starts().some(({ key }) => key === sessionId)) return void workspace.end(sessionId);
+    const hadFocus = document.activeElement?.tagName === "IFRAME";
     workspace.close(sessionId);
     portlets.close(sessionId);
+    const next = workspace.current();
+    // Keys pressed next belong to what is in view now.
+    if (hadFocus && next !== null) {
+      portlets.show(next);
+      portlets.tellCurrent({ kind: "focus", target: "input" });
+    } else if (hadFocus) document.getElementById("sheet")?.focus();
   }
 
   /** @param {string} [projectId] */

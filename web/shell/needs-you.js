@@ -22,7 +22,7 @@ export function listNeeds(sessions, agents) {
   for (const session of sessions) {
     const since = session.since ?? session.lastActiveAt;
     if (needsYou(session.attention)) waiting.push({ kind: "session", key: session.id, session, since });
-    if (session.attention === "disconnected" && session.reason) lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
+    if (session.attention === "disconnected") lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
   }
   waiting.sort((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since));
   /** @type {Need[]} */

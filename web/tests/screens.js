@@ -55,7 +55,10 @@ await visit({}, async (page, app, shot) => {
   await page.getByText("Agents on this machine").waitFor();
   await shot("01-first-run");
   await workday(page, app);
-  for (let open = await page.locator(".tab").count(); open > 0; open -= 1) await page.keyboard.press("Alt+KeyW");
+  for (let open = await page.locator(".tab").count(); open > 0; open -= 1) {
+    await page.keyboard.press("Alt+KeyW");
+    await page.waitForFunction((left) => document.querySelectorAll(".tab").length === left, open - 1);
+  }
   await page.getByRole("heading", { name: "No session open" }).waitFor();
   await shot("01b-no-session");
 });

@@ -5,6 +5,7 @@
 //! Kept out: anything a product crate depends on. Tests depend on this crate, never the other way round.
 
 mod app;
+mod desk;
 mod http;
 pub mod programs;
 pub mod scripted_model;
@@ -13,6 +14,7 @@ mod window;
 use std::time::Duration;
 
 pub use app::{Builder, TestApp};
+pub use desk::{Desk, Screen, Shown, merge};
 pub use http::{Response, exchange};
 pub use programs::run_to_end;
 pub use window::{HandshakeRefused, Window, connect};

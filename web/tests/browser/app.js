@@ -1,7 +1,7 @@
 // The real binary, its own home and data, and a page that may not complain.
 import { expect, test as base } from "@playwright/test";
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -95,10 +95,9 @@ export class App {
     writeFileSync(join(this.home, "code", name, "release"), "");
   }
 
-  /** @param {string} name */
-  hold(name) {
-    const file = join(this.home, "code", name, "release");
-    if (existsSync(file)) rmSync(file);
+  /** Lets a scripted agent that crashed start again. */
+  mend() {
+    rmSync(join(this.home, ".scripted-agent", "down"), { force: true });
   }
 }
 
@@ -121,7 +120,8 @@ export const test = /** @type {import("@playwright/test").TestType<import("@play
     await use(state);
     expect(complaints, "the page complained").toEqual([]);
   }, { auto: true }],
-  startApp: async ({}, use) => {
+  startApp: async ({ context, quiet }, use) => {
+    void quiet;
     /** @type {App[]} */
     const apps = [];
     await use(async (/** @type {any} */ options) => {
@@ -129,6 +129,8 @@ export const test = /** @type {import("@playwright/test").TestType<import("@play
       apps.push(app);
       return app.start();
     });
+    // The pages go first: they would complain of a server that is gone.
+    await Promise.all(context.pages().map((page) => page.close()));
     await Promise.all(apps.map((app) => app.remove()));
   },
   app: async ({ startApp }, use) => use(await startApp()),

@@ -27,13 +27,24 @@ test("TC-5.1b: later sessions use the same process", async ({ app, shell }) => {
 });
 
 test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async ({ app, shell }) => {
+  test.slow();
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "crash now");
   await expect(frame.getByText("Connection to Scripted lost. Reconnecting...")).toBeVisible();
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Reconnecting");
   await expect(frame.locator("textarea")).toBeDisabled();
+  await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnecting to Scripted…");
+  await expect(frame.getByText(/Attempt \d of 5/)).toBeVisible();
   await expect(frame.locator(".message")).toHaveText("Before the end.");
-  await frame.getByRole("button", { name: /Reconnect/ }).click();
+  await expect(shell.locator("#footer")).toContainText("Scripted: Disconnected", { timeout: 75_000 });
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Disconnected");
+  await expect(shell.locator(".inbox-row").first()).toContainText("Scripted disconnected");
+  await expect(frame.locator("textarea")).toBeDisabled();
+  await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnect to send a message");
+  await expect(frame.getByText("Connection to Scripted lost.", { exact: true })).toBeVisible();
+  app.mend();
+  await frame.getByRole("button", { name: "Reconnect", exact: true }).click();
   await expect(frame.locator(".chip")).toHaveText("Scripted · Connected");
   await expect(frame.locator("textarea")).toBeEnabled();
   await send(frame, "hello again");

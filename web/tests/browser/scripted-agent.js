@@ -1,6 +1,6 @@
 // An agent that speaks the Agent Client Protocol over stdio and does what the prompt's words say. A file named
 // `release` in its directory lets it go on where it waits. What was said is kept in HOME, so it can be loaded again.
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,6 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 const SCRIPT = process.env.SCRIPT ?? "";
 const store = join(process.env.HOME ?? ".", ".scripted-agent");
 mkdirSync(store, { recursive: true });
+// After a crash it does not start again until this file is taken away.
+const down = join(store, "down");
+if (existsSync(down)) process.exit(1);
 /** @type {Map<string, { cwd: string, cancelled: boolean }>} */
 const sessions = new Map();
 const write = (/** @type {object} */ message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
@@ -85,6 +88,7 @@ const SCENES = {
     say(id, chunk("Before the end. "));
     await sleep(50);
     process.stderr.write("scripted: out of memory\n");
+    writeFileSync(down, "");
     process.exit(137);
   },
   fail: async () => {
@@ -122,7 +126,7 @@ const METHODS = {
     session.cancelled = false;
     const words = prompt.map((/** @type {{ text?: string }} */ part) => part.text ?? "").join(" ");
     appendFileSync(logOf(sessionId), `${JSON.stringify({ sessionUpdate: "user_message_chunk", content: text(words) })}\n`);
-    const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`).test(words)) ?? "hello";
+    const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(words)) ?? "hello";
     await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
     return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
   },

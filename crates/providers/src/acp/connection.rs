@@ -165,9 +165,11 @@ async fn drain(
 }
 
 async fn receive(line: &str, connection: &Connection, router: &Router, requests: &mut Requests, noise: &mut u64) {
+    if let Some(envelope) = wire::read_update(line) {
+        return update(envelope, router).await;
+    }
     match wire::read(line) {
         Ok(Incoming::Notification { method, params }) => match method.as_ref() {
-            "session/update" => update(params, router).await,
             "$/cancel_request" => requests.cancel(params),
             _ => tracing::debug!(%method, "notification passed over"),
         },
@@ -193,14 +195,7 @@ async fn receive(line: &str, connection: &Connection, router: &Router, requests:
     }
 }
 
-async fn update(params: &str, router: &Router) {
-    let envelope: UpdateEnvelope<'_> = match serde_json::from_str(params) {
-        Ok(envelope) => envelope,
-        Err(error) => {
-            tracing::info!(%error, "an update of no session");
-            return;
-        }
-    };
+async fn update(envelope: UpdateEnvelope<'_>, router: &Router) {
     let (session, update) = (envelope.session_id.as_ref(), envelope.update.get());
     match router.get(session) {
         // It is let go of; its last words interest nobody.

@@ -179,6 +179,11 @@ impl Supervisor {
         for report in self.lifecycle.lost(Loss { detail: ended.detail, wanted, peaceful }, self.began.elapsed()) {
             self.publish(report);
         }
+        // Who came between the failure and its end has waited for this one, and gets one of its own.
+        let is_awaited = !self.waiting.is_empty() || !self.reconnecting.is_empty();
+        if is_awaited && self.lifecycle.want() {
+            self.start();
+        }
     }
 
     async fn shut_down(mut self) {

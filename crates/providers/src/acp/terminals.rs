@@ -13,7 +13,7 @@ use agent_process::{
     AgentCommand, AgentProcess, ExitReport, ExitStatus, LineError, LineReader, ProcessHandle, StopLadder,
 };
 use tokio::sync::watch;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::files;
 use super::router::{SessionInput, SessionLink};
@@ -39,8 +39,8 @@ pub(crate) struct Terminal {
     handle: ProcessHandle,
     output: Mutex<Kept>,
     exit: watch::Sender<Option<acp::TerminalExitStatus>>,
-    /// Says so when nobody holds the terminal any more.
-    released: DropGuard,
+    /// The command is not wanted any more.
+    released: CancellationToken,
 }
 
 /// The end of an output, at most so many bytes of it.
@@ -79,7 +79,7 @@ impl Terminals {
             handle,
             output,
             exit: watch::Sender::new(None),
-            released: CancellationToken::new().drop_guard(),
+            released: CancellationToken::new(),
         });
         self.lock().insert(id.clone(), Arc::clone(&terminal));
         Ok((id, terminal, reader))
@@ -93,16 +93,28 @@ impl Terminals {
     pub(crate) fn release(&self, session: &str, id: &str) -> Option<Arc<Terminal>> {
         let mut running = self.lock();
         running.get(id).filter(|terminal| terminal.session == session)?;
-        running.remove(id)
+        let terminal = running.remove(id)?;
+        terminal.released.cancel();
+        Some(terminal)
     }
 
     /// Ends and forgets all of a session's terminals.
     pub(crate) fn release_session(&self, session: &str) {
-        self.lock().retain(|_, terminal| terminal.session != session);
+        self.release_where(|terminal| terminal.session == session);
     }
 
     pub(crate) fn release_all(&self) {
-        self.lock().clear();
+        self.release_where(|_| true);
+    }
+
+    fn release_where(&self, is_meant: impl Fn(&Terminal) -> bool) {
+        self.lock().retain(|_, terminal| {
+            let released = is_meant(terminal);
+            if released {
+                terminal.released.cancel();
+            }
+            !released
+        });
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Terminal>>> {
@@ -131,18 +143,13 @@ impl Terminal {
     }
 }
 
-/// Reads a command's output to its end, keeps the last of it and shows it to the session. Ends the command when nobody
-/// holds its terminal any more.
+/// Reads a command's output to its end, keeps the last of it and shows it to the session. Ends the command when
+/// its terminal is released.
 pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineReader, link: SessionLink) {
-    let handle = terminal.handle.clone();
-    let released = terminal.released.token().clone();
-    let terminal = {
-        let held = terminal;
-        Arc::downgrade(&held)
-    };
+    let handle = &terminal.handle;
     loop {
         let line = tokio::select! {
-            () = released.cancelled() => break,
+            () = terminal.released.cancelled() => break,
             line = reader.next_line() => line,
         };
         let line = match line {
@@ -157,18 +164,14 @@ pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineRe
         if line.is_ended() {
             text.push('\n');
         }
-        if let Some(terminal) = terminal.upgrade() {
-            terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(text.as_bytes());
-        }
+        terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(text.as_bytes());
         drop(link.inputs.send(SessionInput::Terminal { id: id.clone(), text }).await);
     }
     let report = tokio::select! {
-        () = released.cancelled() => handle.stop(KILL).await,
+        () = terminal.released.cancelled() => handle.stop(KILL).await,
         report = handle.exited() => report,
     };
-    if let Some(terminal) = terminal.upgrade() {
-        terminal.exit.send_replace(Some(exit_status(&report)));
-    }
+    terminal.exit.send_replace(Some(exit_status(&report)));
 }
 
 impl Kept {

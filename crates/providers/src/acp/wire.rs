@@ -94,6 +94,10 @@ impl RpcError {
 
 /// Reads one line. The error says why it is not a frame; such lines are noise and are passed over.
 pub(crate) fn read(line: &str) -> Result<Incoming<'_>, serde_json::Error> {
+    // A list would pass for a frame, field by field.
+    if !line.trim_start().starts_with('{') {
+        return Err(serde::de::Error::custom("not an object"));
+    }
     let frame: Frame<'_> = serde_json::from_str(line)?;
     let params = frame.params.map_or("null", RawValue::get);
     Ok(match (frame.method, frame.id) {
@@ -155,6 +159,22 @@ pub(crate) fn response(id: &RawValue, outcome: &Result<impl Serialize, RpcError>
         Err(error) => (None, Some(error)),
     };
     serde_json::to_string(&Line { jsonrpc: "2.0", id, result, error })
+}
+
+/// Reads a `session/update`, which is nearly every line, in one pass. None for any other line.
+pub(crate) fn read_update(line: &str) -> Option<UpdateEnvelope<'_>> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+        #[serde(borrow)]
+        params: UpdateEnvelope<'a>,
+    }
+    if !line.starts_with('{') {
+        return None;
+    }
+    let line: Line<'_> = serde_json::from_str(line).ok()?;
+    (line.method == "session/update").then_some(line.params)
 }
 
 /// The envelope of `session/update`.

@@ -32,7 +32,8 @@ fn ids_may_be_strings_and_an_answer_to_a_line_nobody_could_read_has_none() {
 
 #[test]
 fn noise_is_an_error_and_never_more() {
-    for line in ["", "hello", "[1,2]", "{}", "3", "null", "\"x\"", r#"{"id":1"#, "{\"method\":7}", "\u{0}"] {
+    for line in ["", "hello", "[1]", "[1,2]", "[]", "{}", "3", "null", "\"x\"", r#"{"id":1"#, "{\"method\":7}", "\u{0}"]
+    {
         assert!(read(line).is_err(), "{line:?}");
     }
 }

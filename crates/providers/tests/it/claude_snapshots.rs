@@ -378,3 +378,54 @@ fn a_session_file_gives_the_same_items_as_the_turns_it_records() {
     assert_eq!(comparable(ends(&history)), comparable(ends(&live)));
     assert_eq!(turns.len(), 10);
 }
+
+/// All places in a value, as JSON pointers.
+fn places(value: &Value, at: String, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                places(value, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+            }
+        }
+        Value::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                places(value, format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+    found.push(at);
+}
+
+#[test]
+fn no_line_with_a_field_of_another_kind_makes_it_panic_or_hang_a_turn() {
+    let odd = [Value::Null, 7.into(), "-x/<b>".into(), Value::Array(vec![]), serde_json::json!({"type": "x"})];
+    for transcript in ["special-tools-and-commands", "interrupt", "permissions", "error-midstream"] {
+        let path = data().join("claude-code-2.1.325").join(transcript).with_extension("ndjson");
+        let text = std::fs::read_to_string(path).unwrap();
+        for round in 0..10 {
+            let mut play = Play::default();
+            let mut translator = translator(Source::Live);
+            let now = Timestamp::default();
+            for (number, line) in text.lines().enumerate() {
+                let mut record: Value = serde_json::from_str(line).unwrap();
+                let mut found = Vec::new();
+                places(&record["line"], String::new(), &mut found);
+                let place = &found[(number * 31 + round * 17) % found.len()];
+                if let Some(field) = record["line"].pointer_mut(place) {
+                    *field = odd[(number + round) % odd.len()].clone();
+                }
+                if translator.turn().is_none() {
+                    let turn = TurnId::parse(format!("turn-{round}-{number}")).unwrap();
+                    play.hear(translator.begin(turn, "prompt".into(), now), now);
+                }
+                if let Ok(line) = Line::parse(record["line"].to_string().as_bytes()) {
+                    let said = translator.line(line, now);
+                    play.hear(said, now);
+                }
+            }
+            play.end();
+            assert!(play.turns.iter().all(|(_, processor)| processor.is_finished()));
+        }
+    }
+}

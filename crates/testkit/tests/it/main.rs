@@ -8,3 +8,4 @@ mod crash;
 mod flood;
 mod lifecycle;
 mod pages;
+mod sessions;

@@ -155,6 +155,11 @@ impl Session {
             self.has_past = true;
             self.translator.abandon_turn();
             self.outlet.abort(&error);
+            let silent_ms = std::mem::take(&mut self.silence_told).then_some(0);
+            let facts = SessionFacts { silent_ms, activity: self.translator.at_rest(), ..SessionFacts::default() };
+            if !facts.is_empty() {
+                self.tell_facts(facts);
+            }
         }
     }
 

@@ -282,7 +282,7 @@ impl Translator {
     }
 
     /// What went on beside the turn is over; said once.
-    fn at_rest(&mut self) -> Option<String> {
+    pub(super) fn at_rest(&mut self) -> Option<String> {
         std::mem::take(&mut self.is_active).then(String::new)
     }
 

@@ -98,9 +98,8 @@ impl Agent {
             }
             return None;
         };
-        self.store.log(
-            &format!("{method} {}", message["params"]["sessionId"].as_str().unwrap_or_default()).trim().to_owned(),
-        );
+        let session = message["params"]["sessionId"].as_str().unwrap_or_default();
+        self.store.log(format!("{method} {session}").trim());
         let (id, params) = (&message["id"], &message["params"]);
         match method {
             "initialize" => return self.initialize(id),

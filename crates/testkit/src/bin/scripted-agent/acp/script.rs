@@ -126,18 +126,8 @@ impl Scene<'_> {
                 }
             }
             "huge" => self.say(&"x".repeat(count(rest))),
-            "flood" => {
-                let piece = chunk("agent_message_chunk", &self.answer, "12345678 ");
-                for _ in 0..count(rest) {
-                    self.update(piece.clone());
-                }
-            }
-            "big-flood" => {
-                let piece = chunk("agent_message_chunk", &self.answer, &"x".repeat(64 * 1024));
-                for _ in 0..count(rest) * 16 {
-                    self.update(piece.clone());
-                }
-            }
+            "flood" => self.flood("12345678 ", count(rest)),
+            "big-flood" => self.flood(&"x".repeat(64 * 1024), count(rest) * 16),
             "unended" => self.agent.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd"),
             "hold" => return self.agent.hold(rest, self.session),
             "deaf" => return self.agent.hold(rest, ""),
@@ -165,6 +155,19 @@ impl Scene<'_> {
     fn say(&mut self, text: &str) {
         self.said.push_str(text);
         self.update(chunk("agent_message_chunk", &self.answer, text));
+    }
+
+    /// The same piece many times over, as fast as the pipe takes it.
+    fn flood(&self, text: &str, times: usize) {
+        let update = chunk("agent_message_chunk", &self.answer, text);
+        let params = json!({"sessionId": self.session, "update": update});
+        let line = format!("{}\n", json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+        let at_once = (64 * 1024 / line.len()).max(1);
+        let block = line.repeat(at_once);
+        for _ in 0..times / at_once {
+            self.agent.write(block.as_bytes());
+        }
+        self.agent.write(line.repeat(times % at_once).as_bytes());
     }
 
     fn update(&self, update: Value) {
