@@ -7,6 +7,8 @@ use crate::ids::{CliType, ItemId, ProjectId, SessionId};
 
 /// Longest `requestId` we echo.
 pub const REQUEST_ID_BYTES_MAX: usize = 128;
+/// Longest reason we give: it may quote what was sent, which may be long.
+const REASON_CHARACTERS_MAX: usize = 200;
 
 /// A request and the id its answer repeats.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +114,7 @@ impl ClientFrame {
         let at = |request_id: Option<String>, field: &str, reason: &str| InvalidMessage {
             request_id,
             field: field.into(),
-            reason: reason.into(),
+            reason: shortened(reason),
         };
         let value: Value = serde_json::from_str(text).map_err(|error| at(None, "", &format!("not JSON: {error}")))?;
         let Value::Object(mut object) = value else {
@@ -136,6 +138,13 @@ impl ClientFrame {
     }
 }
 
+fn shortened(reason: &str) -> String {
+    match reason.char_indices().nth(REASON_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &reason[..end]),
+        None => reason.into(),
+    }
+}
+
 impl ClientMessage {
     /// Rules that types alone do not say.
     fn checked(self) -> Result<Self, (String, String)> {
@@ -144,7 +153,7 @@ impl ClientMessage {
             Self::SessionSend { content, .. } if content.trim().is_empty() => fault("content", "must not be blank"),
             Self::SessionRename { title, .. } if title.trim().is_empty() => fault("title", "must not be blank"),
             Self::SessionPage { limit, .. } if !(1..=PAGE_LIMIT_MAX).contains(limit) => {
-                fault("limit", "must be between 1 and 500")
+                fault("limit", &format!("must be between 1 and {PAGE_LIMIT_MAX}"))
             }
             Self::ProjectAdd { path } if path.contains('\0') => fault("path", "must not hold a NUL"),
             Self::PathComplete { prefix } if prefix.contains('\0') => fault("prefix", "must not hold a NUL"),
@@ -189,6 +198,17 @@ mod tests {
         assert_eq!(refused(r#"{"type":"session:send","sessionId":"codex:1","content":" \n"}"#).0, "content");
         assert_eq!(refused(r#"{"type":"session:page","sessionId":"codex:1","before":"a","limit":0}"#).0, "limit");
         assert_eq!(refused(r#"{"type":"project:list","requestId":7}"#).0, "requestId");
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_all_that_was_sent() {
+        let long = "é".repeat(100_000);
+        for text in [
+            format!(r#"{{"type":"{long}"}}"#),
+            format!(r#"{{"type":"session:open","sessionId":"codex:1","since":"{long}"}}"#),
+        ] {
+            assert!(ClientFrame::parse(&text).unwrap_err().to_string().len() < 1000);
+        }
     }
 
     #[test]

@@ -117,12 +117,10 @@ id!(
 id!(
     /// A session as everyone names it: `<cli type>:<the agent's own id>`.
     SessionId,
-    |text| {
-        check(text)?;
-        match text.split_once(':') {
-            Some((cli, agent)) if !cli.is_empty() => check(agent),
-            _ => Err(IdError::NoAgent),
-        }
+    |text| match text.split_once(':') {
+        // Each half may be as long as an id is, so that whatever `new` puts together is read back.
+        Some((cli, agent)) => check(cli).and_then(|()| check(agent)),
+        None => check(text).and(Err(IdError::NoAgent)),
     }
 );
 id!(
@@ -214,6 +212,14 @@ mod tests {
         let id = SessionId::parse("codex:0193:a").unwrap();
         assert_eq!(id.cli_type().as_str(), "codex");
         assert_eq!(id.agent_session_id().as_str(), "0193:a");
+    }
+
+    #[test]
+    fn a_session_id_of_the_longest_halves_is_read_back() {
+        let (cli, agent) = ("c".repeat(ID_BYTES_MAX), "a".repeat(ID_BYTES_MAX));
+        let id = SessionId::new(&CliType::parse(&cli).unwrap(), &AgentSessionId::parse(&agent).unwrap());
+        assert_eq!(SessionId::parse(id.as_str()), Ok(id));
+        assert_eq!(SessionId::parse(format!("codex:a{agent}")), Err(IdError::TooLong));
     }
 
     #[test]

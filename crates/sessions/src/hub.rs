@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use catalog::{Catalog, SessionRecord};
+use catalog::{Catalog, NEW_SESSION_TITLE, SessionRecord};
 use protocol::{
-    AgentInfo, Attention, CliType, ErrorMessage, Project, ProjectId, ServerMessage, SessionId, SessionState,
-    SessionSummary, TurnId,
+    AgentInfo, Attention, CliType, Continuity, ErrorMessage, Project, ProjectId, ServerMessage, SessionId,
+    SessionState, SessionSummary, TurnId,
 };
 use providers::{NewSession, Registry};
 use tokio::sync::{mpsc, oneshot};
@@ -22,9 +22,6 @@ use crate::frame::Frame;
 use crate::outbox::{Frames, Outbox, WindowKind};
 use crate::session::{COMMANDS_MAX, Command, Session, now};
 use crate::window::Window;
-
-/// The title of a session until its first message.
-pub const NEW_SESSION_TITLE: &str = "New Session";
 
 /// Cheap to clone; every front holds one.
 #[derive(Clone, Debug)]
@@ -268,6 +265,8 @@ impl HubCore {
             provider.kill_session(&session.id).await.ok();
             return Err(error.into());
         }
+        let live = SessionState { continuity: Continuity::Live, ..SessionState::default() };
+        lock(&self.states).insert(id.clone(), live);
         let (sender, commands) = mpsc::channel(COMMANDS_MAX);
         lock(&self.sessions).insert(id.clone(), sender);
         self.give_birth(Session::created(Arc::clone(self), id.clone(), provider, session, commands)).await?;
@@ -376,25 +375,26 @@ impl HubCore {
         self.broadcast(ServerMessage::SessionRenamed { session_id: old.clone(), new_session_id: new.clone() });
     }
 
-    /// Called when a session has been given a message: the first one becomes its title.
-    pub(crate) async fn first_words(&self, id: &SessionId, content: &str) {
-        let Some(record) = self.catalog.session(id) else { return };
-        if record.prompted {
+    /// The first message of a session becomes its title, on disk and in every window before the agent has it.
+    pub(crate) async fn title_by(&self, id: &SessionId, content: &str) {
+        let untitled = |record: &SessionRecord| !record.prompted && record.title == NEW_SESSION_TITLE;
+        if !self.catalog.session(id).as_ref().is_some_and(untitled) {
             return;
         }
-        let title = (record.title == NEW_SESSION_TITLE).then(|| catalog::title_from(content));
-        if let Some(title) = &title {
-            // Pushed before it is saved: the tab should not wait for the disk, and the words are the user's own.
-            self.broadcast(ServerMessage::SessionTitleUpdated { session_id: id.clone(), title: title.clone() });
+        let title = catalog::title_from(content);
+        match self.catalog.set_title(id, &title).await {
+            Ok(()) => self.broadcast(ServerMessage::SessionTitleUpdated { session_id: id.clone(), title }),
+            // No reason to keep the message from the agent.
+            Err(error) => tracing::error!(session = %id, %error, "the title could not be saved"),
         }
-        let saved = async {
-            if let Some(title) = &title {
-                self.catalog.set_title(id, title).await?;
-            }
-            self.catalog.mark_prompted(id).await
-        };
-        if let Err(error) = saved.await {
-            tracing::error!(session = %id, %error, "the title could not be saved");
+    }
+
+    /// The agent took a message, so from now on the session is on its disk too.
+    pub(crate) async fn was_prompted(&self, id: &SessionId) {
+        if self.catalog.session(id).is_some_and(|record| !record.prompted)
+            && let Err(error) = self.catalog.mark_prompted(id).await
+        {
+            tracing::error!(session = %id, %error, "could not save that the session was begun");
         }
     }
 

@@ -18,6 +18,6 @@ mod window;
 
 pub use error::ServiceError;
 pub use frame::Frame;
-pub use hub::{Hub, NEW_SESSION_TITLE, ServerFacts};
+pub use hub::{Hub, ServerFacts};
 pub use outbox::{Frames, WindowKind};
 pub use window::Window;

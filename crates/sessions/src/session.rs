@@ -88,7 +88,8 @@ pub(crate) enum Command {
 enum Done {
     Loaded(Result<Loaded, ProviderError>),
     Older(Result<History, ProviderError>),
-    Sent(Result<TurnId, ProviderError>, Reply<TurnId>),
+    Sent(u64, Result<TurnId, ProviderError>, Reply<TurnId>),
+    Noted,
     Answered(Result<(), ProviderError>, Reply<()>),
     IdChanged(SessionId, Result<(), catalog::CatalogError>),
 }
@@ -110,7 +111,9 @@ pub(crate) struct Session {
     /// What cannot be answered before the history is there.
     waiting: Vec<Command>,
     fetching_older: bool,
-    sending: bool,
+    /// The message on its way to the agent, by its number; none once its turn has begun.
+    sending: Option<u64>,
+    sends: u64,
     /// Archived: leaves as soon as what runs has ended.
     leaving: bool,
     /// Whose request the next `turn_started` answers, and the next `turn_complete`.
@@ -180,7 +183,8 @@ impl Session {
             loading: false,
             waiting: Vec::new(),
             fetching_older: false,
-            sending: false,
+            sending: None,
+            sends: 0,
             leaving: false,
             sender: None,
             canceller: None,
@@ -263,6 +267,8 @@ impl Session {
         let requester = if event.is_end() { self.canceller.take() } else { self.sender.take() };
         if event.is_end() {
             self.hub.catalog().touch(&self.id, now());
+        } else {
+            self.sending = None;
         }
         let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event };
         let frame = Frame::of(message.clone(), None);
@@ -401,25 +407,24 @@ impl Session {
     }
 
     fn send(&mut self, content: String, requester: Option<Requester>, reply: Reply<TurnId>) {
-        if self.sending || self.watch.is_turn_running() {
+        if self.sending.is_some() || self.watch.is_turn_running() {
             drop(reply.send(Err(ServiceError::TurnInProgress)));
             return;
         }
-        self.sending = true;
+        self.sends += 1;
+        let number = self.sends;
+        self.sending = Some(number);
         self.sender = requester;
         self.hub.catalog().touch(&self.id, now());
         let (hub, provider, id) = (Arc::clone(&self.hub), Arc::clone(&self.provider), self.id.clone());
         self.calls.spawn(async move {
-            let sent = provider.send_message(&id.agent_session_id(), &content).await;
-            if sent.is_ok() {
-                hub.first_words(&id, &content).await;
-            }
-            Done::Sent(sent, reply)
+            hub.title_by(&id, &content).await;
+            Done::Sent(number, provider.send_message(&id.agent_session_id(), &content).await, reply)
         });
     }
 
     fn cancel(&mut self, requester: Option<Requester>, reply: Reply<()>) {
-        if !self.sending && !self.watch.is_turn_running() {
+        if self.sending.is_none() && !self.watch.is_turn_running() {
             if let Some(requester) = requester {
                 requester.answer(ServerMessage::Ack {});
             }
@@ -484,13 +489,24 @@ impl Session {
             Done::Loaded(Ok(loaded)) => self.loaded(loaded),
             Done::Loaded(Err(error)) => self.load_failed(error),
             Done::Older(older) => self.older_came(older),
-            Done::Sent(sent, reply) => {
-                self.sending = false;
-                if sent.is_err() {
-                    self.sender = None;
+            Done::Sent(number, sent, reply) => {
+                // Its turn may have begun, ended and been followed by another before this is heard.
+                if self.sending == Some(number) {
+                    self.sending = None;
+                    if sent.is_err() {
+                        self.sender = None;
+                    }
+                }
+                if sent.is_ok() {
+                    let (hub, id) = (Arc::clone(&self.hub), self.id.clone());
+                    self.calls.spawn(async move {
+                        hub.was_prompted(&id).await;
+                        Done::Noted
+                    });
                 }
                 drop(reply.send(sent.map_err(Into::into)));
             }
+            Done::Noted => {}
             Done::Answered(answer, reply) => {
                 drop(reply.send(answer.map_err(Into::into)));
                 self.ended |= self.leaving;

@@ -59,6 +59,7 @@ mod processor;
 mod text;
 mod tool;
 mod update;
+mod weight;
 
 pub use config::{Pacing, UpsertConfig, estimate_tokens};
 pub use processor::UpsertProcessor;

@@ -9,10 +9,13 @@ use protocol::{CallId, ErrorCode, ErrorDetail, ItemId, SessionId, StreamEvent, S
 use crate::batch::{Change, NEVER};
 use crate::config::{Pacing, UpsertConfig};
 use crate::item::{Item, State};
+use crate::tool::ToolCall;
 use crate::update::{Emission, Moment};
 
 /// What an item is charged against the turn's limit besides its text.
 const ITEM_BYTES: usize = 1024;
+/// What an event is charged that may leave an id behind.
+const EVENT_BYTES: usize = 512;
 
 /// Turns the stream events of one turn into upserts and turn events.
 #[derive(Debug)]
@@ -164,6 +167,8 @@ impl UpsertProcessor {
     /// Adds an item and returns its place.
     pub(crate) fn add(&mut self, item: Item) -> usize {
         let slot = self.items.len();
+        // Also those that nobody started: each stray delta can make one.
+        self.received_bytes = self.received_bytes.saturating_add(ITEM_BYTES);
         self.items.push(item);
         self.open_items += 1;
         slot
@@ -172,6 +177,8 @@ impl UpsertProcessor {
     /// Notes that an item has something to say.
     pub(crate) fn changed(&mut self, slot: usize, change: Change, now: Moment) {
         let item = &mut self.items[slot];
+        let growth = item.tool_mut().map_or(0, ToolCall::take_growth);
+        self.received_bytes = self.received_bytes.saturating_add(growth);
         let bytes = item.growing_bytes();
         item.batch.note(&self.config.pacing, change, bytes, now.elapsed);
         if self.phase == Phase::Ended && self.config.pacing == Pacing::WholeTurn && !item.is_open() {
@@ -215,16 +222,20 @@ impl UpsertProcessor {
     }
 }
 
+/// What an event brings by itself; items and the facts of tool calls are charged where they are kept.
 fn bytes_of(payload: &StreamPayload) -> usize {
     use protocol::FinalItem;
-    match payload {
-        StreamPayload::ItemStart(start) => ITEM_BYTES + start.initial_content.as_ref().map_or(0, String::len),
-        StreamPayload::ItemDelta(delta) => delta.delta_content.len(),
+    let text_bytes = match payload {
+        // By far the most, and they leave nothing but their text.
+        StreamPayload::ItemDelta(delta) => return delta.delta_content.len(),
+        StreamPayload::ItemStart(start) => start.initial_content.as_ref().map_or(0, String::len),
         StreamPayload::ItemDone(done) => match &done.final_item {
             FinalItem::Message { content, .. } | FinalItem::Reasoning { content, .. } => content.len(),
             FinalItem::FunctionCallOutput { output, .. } => output.len(),
-            FinalItem::FunctionCall { .. } => ITEM_BYTES,
+            FinalItem::FunctionCall { .. } => 0,
         },
-        _ => ITEM_BYTES,
-    }
+        StreamPayload::ItemError(failed) => failed.error.message.len(),
+        _ => 0,
+    };
+    EVENT_BYTES + text_bytes
 }

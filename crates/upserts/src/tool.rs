@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::item::conclude;
 use crate::text::Text;
 use crate::update::ItemBody;
+use crate::weight::{arguments_bytes, detail_bytes};
 
 /// What a call is named when only its result is known.
 const UNKNOWN_NAME: &str = "tool";
@@ -30,6 +31,8 @@ pub(crate) struct ToolCall {
     started_at: Timestamp,
     /// Settled without a result, because the turn ended.
     cut_off: bool,
+    /// By how much name, arguments and detail have grown since somebody asked.
+    grown_bytes: usize,
 }
 
 impl ToolCall {
@@ -46,6 +49,7 @@ impl ToolCall {
             detail: Arc::new(detail),
             started_at,
             cut_off: false,
+            grown_bytes: 0,
         }
     }
 
@@ -58,9 +62,16 @@ impl ToolCall {
     pub(crate) fn set_name(&mut self, name: &str) -> bool {
         let changed = !name.is_empty() && self.name.as_deref() != Some(name);
         if changed {
+            self.grown_bytes += name.len();
             self.name = Some(name.into());
         }
         changed
+    }
+
+    /// By how much the call has grown since the last call of this, its output aside: what replaces something weighs only
+    /// what it has more.
+    pub(crate) fn take_growth(&mut self) -> usize {
+        std::mem::take(&mut self.grown_bytes)
     }
 
     /// Replaces the arguments. Empty ones say nothing. Whether anything changed.
@@ -72,6 +83,7 @@ impl ToolCall {
         self.arguments_tried_bytes = 0;
         let changed = *self.arguments != arguments;
         if changed {
+            self.grown_bytes += arguments_bytes(&arguments).saturating_sub(arguments_bytes(&self.arguments));
             self.arguments = Arc::new(arguments);
         }
         changed
@@ -119,6 +131,7 @@ impl ToolCall {
         }
         let changed = self.detail != detail;
         if changed {
+            self.grown_bytes += detail_bytes(&detail).saturating_sub(detail_bytes(&self.detail));
             self.detail = detail;
         }
         changed

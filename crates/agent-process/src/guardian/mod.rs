@@ -36,8 +36,9 @@ pub(crate) const ARGUMENT: &str = "__guardian";
 ///
 /// Has to be the first thing in `main` of every program that starts agents, before any runtime and any thread.
 ///
-/// On Linux nothing an agent started survives: what forks away is adopted and found, and the agent dies with a guardian
-/// that is killed. On other systems the agent's process group is ended, also when we are killed; a descendant that has
+/// On Linux nothing an agent started survives the server or the guardian: what forks away is adopted and found, the agent
+/// dies with a guardian that is killed, and the server ends the rest. Only if both are killed at once, what the agent
+/// itself had started may stay. On other systems the agent's process group is ended, also when we are killed; a descendant that has
 /// left the group is not found there.
 pub fn guardian_entry() {
     let mut arguments = std::env::args_os().skip(1);

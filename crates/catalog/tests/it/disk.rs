@@ -53,20 +53,38 @@ fn a_full_disk_fails_the_change_and_nothing_else() {
     assert_eq!((catalog.projects().len(), catalog.all_sessions().len()), (2, 2));
 }
 
+/// TC-1.2b.
+#[test]
+fn a_directory_that_may_not_be_read_is_not_added() {
+    let home = Home::new();
+    let (data, secret) = (home.directory("data"), home.directory("secret"));
+    let mut fixture = Fixture::start(as_nobody(&home, &data));
+    fs::set_permissions(&secret, Permissions::from_mode(0o100)).unwrap();
+    assert_eq!(fixture.ask(&format!("add {secret}"))["error"], "PROJECT_PATH_INVALID");
+    assert_eq!(count(&fixture.ask("projects")), 0);
+    fs::set_permissions(&secret, Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(fixture.ask(&format!("add {secret}"))["ok"]["path"], secret);
+}
+
+/// The fixture on this data directory, run by somebody whom permissions bind.
+fn as_nobody(home: &Home, data: &str) -> Command {
+    let program = home.root().join("fixture");
+    fs::copy(fixture_program(), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.args([data, "serve"]);
+    if rustix::process::geteuid().is_root() {
+        fs::set_permissions(home.root(), Permissions::from_mode(0o755)).unwrap();
+        chown(data, Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
 #[test]
 fn a_read_only_directory_fails_the_change_and_nothing_else() {
     let home = Home::new();
     let (first, second, data) = (home.directory("first"), home.directory("second"), home.directory("data"));
-    let program = home.root().join("fixture");
-    fs::copy(fixture_program(), &program).unwrap();
-    let mut command = Command::new(&program);
-    command.args([&data, "serve"]);
-    if rustix::process::geteuid().is_root() {
-        fs::set_permissions(home.root(), Permissions::from_mode(0o755)).unwrap();
-        chown(&data, Some(NOBODY), Some(NOBODY)).unwrap();
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    let mut fixture = Fixture::start(command);
+    let mut fixture = Fixture::start(as_nobody(&home, &data));
     assert!(fixture.ask(&format!("add {first}"))["ok"].is_object());
     let before = home.read("projects.json");
 

@@ -26,7 +26,19 @@ pub(super) fn initialized(answer: &Value) -> SessionFacts {
     let mode = answer["current_permission_mode"].as_str().unwrap_or("default");
     let mut options = vec![mode_option(mode)];
     options.extend(model_option(answer));
-    SessionFacts { commands: Some(commands(answer)), options: Some(options), ..SessionFacts::default() }
+    SessionFacts {
+        commands: Some(commands(answer)),
+        options: Some(options),
+        model: default_model(answer),
+        ..SessionFacts::default()
+    }
+}
+
+/// What the default stands for, where the program says so.
+fn default_model(answer: &Value) -> Option<String> {
+    let mut models = answer["models"].as_array()?.iter();
+    let default = models.find(|model| model["value"] == MODEL_DEFAULT)?;
+    default["resolvedModel"].as_str().map(str::to_owned)
 }
 
 fn commands(answer: &Value) -> Vec<AgentCommandInfo> {

@@ -163,6 +163,7 @@ impl ClaudeProvider {
         &self,
         id: &AgentSessionId,
         project_dir: PathBuf,
+        has_past: bool,
     ) -> Result<(mpsc::Sender<Command>, ProviderSession), ProviderError> {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
@@ -174,7 +175,7 @@ impl ClaudeProvider {
             }
             sessions.insert(id.clone(), handle.clone());
         }
-        let session = Session::new(Arc::clone(&self.shared), id.clone(), project_dir, handle, sender);
+        let session = Session::new(Arc::clone(&self.shared), id.clone(), project_dir, handle, sender, has_past);
         self.tasks.spawn(session.run(inbox));
         Ok((commands, ProviderSession { id: id.clone(), events }))
     }
@@ -244,7 +245,7 @@ impl Provider for ClaudeProvider {
     async fn create_session(&self, session: NewSession) -> Result<ProviderSession, ProviderError> {
         let id = AgentSessionId::parse(Uuid::new_v4().to_string())
             .map_err(|error| ProviderError::Internal(error.to_string()))?;
-        let (commands, session) = self.open(&id, session.project_dir)?;
+        let (commands, session) = self.open(&id, session.project_dir, false)?;
         match ask(&commands, |reply| Command::Start { reply }).await {
             Some(Ok(())) => Ok(session),
             Some(Err(error)) => {
@@ -267,7 +268,7 @@ impl Provider for ClaudeProvider {
                 return Err(ProviderError::LoadFailed { detail: detail.into() });
             }
         };
-        let (_, session) = self.open(&id, project_dir)?;
+        let (_, session) = self.open(&id, project_dir, !history.items.is_empty())?;
         Ok(Loaded { session, history: History { continuity: Continuity::Dormant, ..history } })
     }
 

@@ -176,6 +176,10 @@ async fn silence_is_told_and_is_not_death() {
     assert!(session.turns.iter().all(|turn| !turn.is_end()));
     let refused = provider.send_message(&session.id, "say:too soon").await;
     assert!(matches!(refused, Err(ProviderError::TurnInProgress)));
+    soon("the restart", provider.reconnect(Some(&session.id))).await.unwrap();
+    session.until("the end of the silence", |session| session.facts.silent_ms == Some(0)).await;
+    let turn = provider.send_message(&session.id, "part:again\nstall").await.unwrap();
+    session.until("the part", |session| session.said(&turn) == ["again"]).await;
     soon("the end", provider.shutdown()).await;
     session.until("its end", |session| session.closed).await;
     assert!(session.items.iter().all(|item| item.status.is_final()), "{session:#?}");

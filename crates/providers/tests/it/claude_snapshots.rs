@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use protocol::{
     AgentSessionId, CliType, ErrorCode, ErrorDetail, SessionFacts, StreamEvent, Timestamp, ToolContent, ToolDetail,
@@ -28,6 +29,7 @@ struct Play {
     turns: Vec<(TurnId, UpsertProcessor)>,
     /// One entry per item or event; an item's later states replace its first.
     shown: Vec<Shown>,
+    elapsed: Duration,
 }
 
 enum Shown {
@@ -54,16 +56,22 @@ impl Play {
     }
 
     fn event(&mut self, event: StreamEvent, now: Timestamp) {
-        let moment = Moment { wall: now, elapsed: std::time::Duration::ZERO };
+        let moment = self.moment(now);
         let turn = event.turn_id.clone();
         if !self.turns.iter().any(|(known, _)| *known == turn) {
-            let processor = UpsertProcessor::new(UpsertConfig::history(), event.session_id.clone(), turn.clone());
+            let processor = UpsertProcessor::new(UpsertConfig::live(), event.session_id.clone(), turn.clone());
             self.turns.push((turn.clone(), processor));
         }
         let (_, processor) = self.turns.iter_mut().find(|(known, _)| *known == turn).unwrap();
         processor.push(event, moment);
         let emissions = processor.take(moment);
         self.emitted(emissions);
+    }
+
+    /// Later than the last one by more than any emission waits, so an item has its place as soon as it begins.
+    fn moment(&mut self, now: Timestamp) -> Moment {
+        self.elapsed += Duration::from_secs(1);
+        Moment { wall: now, elapsed: self.elapsed }
     }
 
     fn emitted(&mut self, emissions: Vec<Emission>) {
@@ -77,7 +85,7 @@ impl Play {
 
     /// The process is gone: what is open ends.
     fn end(&mut self) {
-        let moment = Moment { wall: Timestamp::default(), elapsed: std::time::Duration::ZERO };
+        let moment = self.moment(Timestamp::default());
         let crash = ErrorDetail::new(ErrorCode::ProcessCrash, "gone");
         let mut emissions = Vec::new();
         for (_, processor) in &mut self.turns {
@@ -369,4 +377,55 @@ fn a_session_file_gives_the_same_items_as_the_turns_it_records() {
     let comparable = |ends: Vec<String>| ends.into_iter().filter(|end| !end.contains("cancelled")).collect::<Vec<_>>();
     assert_eq!(comparable(ends(&history)), comparable(ends(&live)));
     assert_eq!(turns.len(), 10);
+}
+
+/// All places in a value, as JSON pointers.
+fn places(value: &Value, at: String, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                places(value, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+            }
+        }
+        Value::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                places(value, format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+    found.push(at);
+}
+
+#[test]
+fn no_line_with_a_field_of_another_kind_makes_it_panic_or_hang_a_turn() {
+    let odd = [Value::Null, 7.into(), "-x/<b>".into(), Value::Array(vec![]), serde_json::json!({"type": "x"})];
+    for transcript in ["special-tools-and-commands", "interrupt", "permissions", "error-midstream"] {
+        let path = data().join("claude-code-2.1.325").join(transcript).with_extension("ndjson");
+        let text = std::fs::read_to_string(path).unwrap();
+        for round in 0..10 {
+            let mut play = Play::default();
+            let mut translator = translator(Source::Live);
+            let now = Timestamp::default();
+            for (number, line) in text.lines().enumerate() {
+                let mut record: Value = serde_json::from_str(line).unwrap();
+                let mut found = Vec::new();
+                places(&record["line"], String::new(), &mut found);
+                let place = &found[(number * 31 + round * 17) % found.len()];
+                if let Some(field) = record["line"].pointer_mut(place) {
+                    *field = odd[(number + round) % odd.len()].clone();
+                }
+                if translator.turn().is_none() {
+                    let turn = TurnId::parse(format!("turn-{round}-{number}")).unwrap();
+                    play.hear(translator.begin(turn, "prompt".into(), now), now);
+                }
+                if let Ok(line) = Line::parse(record["line"].to_string().as_bytes()) {
+                    let said = translator.line(line, now);
+                    play.hear(said, now);
+                }
+            }
+            play.end();
+            assert!(play.turns.iter().all(|(_, processor)| processor.is_finished()));
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! Ends of every kind: errors, cancels, nothing at all.
 
-use protocol::stream::ResponseDone;
-use protocol::{ResponseStatus, StreamPayload, TurnEvent, UpsertStatus, Usage};
+use std::sync::Arc;
+
+use protocol::stream::{ItemDelta, ResponseDone};
+use protocol::{ResponseStatus, StreamPayload, ToolContent, ToolDetail, TurnEvent, UpsertStatus, Usage};
 use upserts::{Emission, UpsertConfig};
 
 use crate::turn::*;
@@ -159,4 +161,41 @@ fn a_flood_ends_the_turn_with_an_error_and_keeps_what_came_before() {
         "turn error AGENT_PROTOCOL_ERROR The agent sent more than 1 MiB in one turn. The rest is not shown."
     );
     assert!(turn.processor.is_finished());
+}
+
+/// A turn that may bring little, told the same kind of thing again and again.
+fn flooded_by(event: impl Fn(usize) -> StreamPayload) -> bool {
+    let mut turn = Turn::new(UpsertConfig { turn_bytes_max: 1024 * 1024, ..UpsertConfig::live() });
+    for number in 0..2000 {
+        turn.hold([event(number)]);
+    }
+    turn.take();
+    turn.said().iter().any(|line| line.starts_with("turn error AGENT_PROTOCOL_ERROR The agent sent more"))
+}
+
+fn showing(id: &str, text: String) -> StreamPayload {
+    let tool = ToolDetail { content: vec![ToolContent::Text { text }], ..ToolDetail::default() };
+    StreamPayload::ItemDelta(ItemDelta {
+        item_id: item_id(id),
+        delta_content: String::new(),
+        tool: Some(Arc::new(tool)),
+    })
+}
+
+#[test]
+fn a_flood_is_stopped_by_whatever_it_fills_the_memory_with() {
+    assert!(flooded_by(|number| delta(&format!("m{number}"), "")), "items nobody started");
+    assert!(flooded_by(|number| delta(["a", "b"][number % 2], "x")), "texts that keep closing each other");
+    assert!(flooded_by(|number| {
+        let arguments = format!(r#"{{"text": "{}"}}"#, "x".repeat(1000));
+        invoked(&format!("c{number}"), &format!("c{number}"), "Write", &arguments)
+    }));
+    assert!(flooded_by(|number| showing(&format!("c{number}"), "x".repeat(1000))));
+    assert!(flooded_by(|_| item_failed("m", "X", &"x".repeat(1000))));
+}
+
+#[test]
+fn facts_that_are_only_replaced_are_no_flood() {
+    assert!(!flooded_by(|number| showing("c", format!("{number:04}{}", "x".repeat(100_000)))));
+    assert!(!flooded_by(|_| delta("m", "word ")));
 }

@@ -1,11 +1,14 @@
 //! What holds for any events, cut in any way, taken at any time.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use protocol::stream::ItemStart;
-use protocol::{EventId, ItemType, Origin, StreamEvent, StreamPayload, Timestamp, UpsertStatus};
+use protocol::stream::{ItemDelta, ItemStart};
+use protocol::{
+    EventId, ItemType, Origin, ResponseStatus, StreamEvent, StreamPayload, Timestamp, ToolDetail, UpsertStatus,
+};
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 use crate::turn::*;
@@ -15,6 +18,7 @@ use crate::turn::*;
 enum Word {
     Start { id: u8, kind: ItemType, parent: Option<u8>, content: Option<String> },
     Delta { id: u8, content: String },
+    Progress { id: u8, title: u8 },
     MessageDone { id: u8, content: String },
     ThoughtDone { id: u8, content: String },
     Invoked { id: u8, arguments: bool },
@@ -22,7 +26,8 @@ enum Word {
     Failed { id: u8 },
     Cancelled { id: u8 },
     TurnStart,
-    TurnEnd,
+    TurnEnd(ResponseStatus),
+    TurnFailed,
 }
 
 fn name(id: u8) -> String {
@@ -42,6 +47,11 @@ impl Word {
                 ..item_start(&name(*id), *kind)
             }),
             Self::Delta { id, content } => delta(&name(*id), content),
+            Self::Progress { id, title } => StreamPayload::ItemDelta(ItemDelta {
+                item_id: item_id(&name(*id)),
+                delta_content: String::new(),
+                tool: Some(Arc::new(ToolDetail { title: Some(name(*title)), ..ToolDetail::default() })),
+            }),
             Self::MessageDone { id, content } => message_done(&name(*id), content),
             Self::ThoughtDone { id, content } => thought_done(&name(*id), content),
             Self::Invoked { id, arguments } => {
@@ -51,7 +61,8 @@ impl Word {
             Self::Failed { id } => item_failed(&name(*id), "X", "x"),
             Self::Cancelled { id } => item_cancelled(&name(*id)),
             Self::TurnStart => started(),
-            Self::TurnEnd => completed(),
+            Self::TurnEnd(status) => ended(*status),
+            Self::TurnFailed => failed("Y", "y"),
         }
     }
 
@@ -97,7 +108,17 @@ fn word() -> impl Strategy<Value = Word> {
         2 => (id(), 0..4u8, content()).prop_map(|(id, call, output)| Word::Result { id, call, output }),
         1 => id().prop_map(|id| Word::Failed { id }),
         1 => Just(Word::TurnStart),
-        1 => Just(Word::TurnEnd),
+        1 => (id(), id()).prop_map(|(id, title)| Word::Progress { id, title }),
+        1 => end(),
+    ]
+}
+
+fn end() -> impl Strategy<Value = Word> {
+    prop_oneof![
+        Just(Word::TurnEnd(ResponseStatus::Completed)),
+        Just(Word::TurnEnd(ResponseStatus::Cancelled)),
+        Just(Word::TurnEnd(ResponseStatus::Error)),
+        Just(Word::TurnFailed),
     ]
 }
 

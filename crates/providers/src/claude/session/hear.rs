@@ -70,6 +70,7 @@ impl Session {
     fn turn_ended(&mut self, record: &TurnRecord) {
         tracing::debug!(session = %self.id, turn = %record.turn_id, status = ?record.status, "turn ended");
         self.cancelling_until = None;
+        self.has_past = true;
         self.lifecycle.proved();
         self.idle_since = Some(Instant::now());
     }
@@ -139,6 +140,7 @@ impl Session {
     /// `/clear`: the same process goes on with another conversation.
     fn renamed(&mut self, id: AgentSessionId) {
         self.shared.renamed(&self.id, &id);
+        self.has_past = false;
         self.id = id.clone();
         self.outlet.rename(SessionId::new(&self.shared.cli_type, &id));
         self.outlet.say(ProviderEvent::IdChanged(id));

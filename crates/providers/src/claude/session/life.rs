@@ -68,9 +68,19 @@ impl Session {
         self.translator.process_restarted();
         self.lifecycle.connected();
         self.report_status();
-        self.continuity_is(if resumed { Continuity::Resumed } else { Continuity::Live });
+        self.continuity_is(match (resumed, self.has_past) {
+            (true, _) => Continuity::Resumed,
+            // The program has lost what is shown.
+            (false, true) => Continuity::Copy,
+            (false, false) => Continuity::Live,
+        });
         self.last_heard = Instant::now();
-        let facts = facts::initialized(&answer);
+        let mut facts = facts::initialized(&answer);
+        if self.chosen.contains_key(facts::MODEL) {
+            facts.model = None;
+        } else if let Some(model) = &facts.model {
+            self.translator.model_is(model.clone());
+        }
         let mode = facts.options.iter().flatten().find(|option| option.id == facts::MODE);
         self.plans_for_user |= mode.is_some_and(|mode| mode.value == facts::PLAN);
         self.tell_facts(facts);
@@ -142,8 +152,14 @@ impl Session {
         self.unsent = None;
         self.cancelling_until = None;
         if self.translator.turn().is_some() {
+            self.has_past = true;
             self.translator.abandon_turn();
             self.outlet.abort(&error);
+            let silent_ms = std::mem::take(&mut self.silence_told).then_some(0);
+            let facts = SessionFacts { silent_ms, activity: self.translator.at_rest(), ..SessionFacts::default() };
+            if !facts.is_empty() {
+                self.tell_facts(facts);
+            }
         }
     }
 

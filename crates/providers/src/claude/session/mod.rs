@@ -141,7 +141,8 @@ pub(super) struct Session {
     chosen: HashMap<String, String>,
     /// The agent was told to plan by the user, not by itself.
     plans_for_user: bool,
-    /// Conversation has begun before this process, so a new one has to resume it.
+    /// Something was said before, which a new process ought to remember.
+    has_past: bool,
     continuity: Continuity,
     last_heard: Instant,
     silence_told: bool,
@@ -156,6 +157,7 @@ impl Session {
         project_dir: PathBuf,
         handle: SessionHandle,
         events: mpsc::Sender<ProviderEvent>,
+        has_past: bool,
     ) -> Self {
         let translator = Translator::new(Source::Live, shared.cli_type.clone(), id.clone());
         Self {
@@ -174,6 +176,7 @@ impl Session {
             options: Vec::new(),
             chosen: HashMap::new(),
             plans_for_user: false,
+            has_past,
             continuity: Continuity::Dormant,
             last_heard: Instant::now(),
             silence_told: false,

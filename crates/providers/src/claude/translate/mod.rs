@@ -158,6 +158,11 @@ impl Translator {
         self.calls.values().any(|call| !call.ended)
     }
 
+    /// The model it would use now.
+    pub fn model_is(&mut self, model: String) {
+        self.model = Some(model);
+    }
+
     /// Something goes on beside turns: a sub-agent or a command in the background.
     pub fn is_busy(&self) -> bool {
         self.turn.is_some() || self.background > 0
@@ -277,7 +282,7 @@ impl Translator {
     }
 
     /// What went on beside the turn is over; said once.
-    fn at_rest(&mut self) -> Option<String> {
+    pub(super) fn at_rest(&mut self) -> Option<String> {
         std::mem::take(&mut self.is_active).then(String::new)
     }
 

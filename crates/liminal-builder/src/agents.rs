@@ -1,0 +1,59 @@
+//! Which agents are offered, in the order pickers show them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use catalog::Catalog;
+use providers::acp::{AcpAgent, AcpProvider, AcpSettings, parse_agents};
+use providers::claude::{ClaudeConfig, ClaudeProvider};
+use providers::{Provider, Registry};
+
+use crate::settings::Agents;
+
+/// A wrong command line is the user's to mend at once. A wrong `agents.json` only costs the agents in it, and is told
+/// in every window. Nothing is started here.
+pub(crate) fn registry(settings: &Agents, catalog: &Catalog, notices: &mut Vec<String>) -> anyhow::Result<Registry> {
+    let acp = AcpSettings {
+        start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
+        silence_after: Duration::from_millis(settings.acp_prompt_timeout_ms),
+        ..AcpSettings::default()
+    };
+    let mut agents = vec![AcpAgent::codex(&settings.codex_acp_cmd).context("--codex-acp-cmd (CODEX_ACP_CMD)")?];
+    match configured(catalog) {
+        Ok(configured) => agents.extend(configured),
+        Err(error) => {
+            tracing::warn!("agents.json: {error:#}");
+            notices.push(format!("The agents of agents.json are not offered: {error:#}."));
+        }
+    }
+    agents.push(demo(catalog)?);
+    let provider = |agent| Arc::new(AcpProvider::new(agent, acp.clone())) as Arc<dyn Provider>;
+    let claude: Arc<dyn Provider> = Arc::new(ClaudeProvider::new(claude_config(settings))?);
+    Ok(Registry::new(std::iter::once(claude).chain(agents.into_iter().map(provider))))
+}
+
+/// Last in the list, and always there: this program itself, with its sessions beside ours.
+fn demo(catalog: &Catalog) -> anyhow::Result<AcpAgent> {
+    let program = std::env::current_exe().context("where is this program?")?;
+    let mut agent = AcpAgent::demo(program, env!("CARGO_PKG_VERSION"))?;
+    agent.command = agent.command.env("LIMINAL_DATA_DIR", catalog.dir());
+    Ok(agent)
+}
+
+fn claude_config(settings: &Agents) -> ClaudeConfig {
+    const SECONDS_PER_MINUTE: u64 = 60;
+    ClaudeConfig {
+        command: settings.claude_cmd.clone(),
+        start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
+        prompt_timeout: Duration::from_millis(settings.acp_prompt_timeout_ms),
+        idle: (settings.idle_minutes > 0)
+            .then(|| Duration::from_secs(settings.idle_minutes.saturating_mul(SECONDS_PER_MINUTE))),
+        ..ClaudeConfig::default()
+    }
+}
+
+fn configured(catalog: &Catalog) -> anyhow::Result<Vec<AcpAgent>> {
+    let Some(text) = catalog.agents_file()? else { return Ok(Vec::new()) };
+    Ok(parse_agents(&text)?)
+}

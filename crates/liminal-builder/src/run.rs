@@ -1,0 +1,115 @@
+//! From start to stop: opens what is needed in order, and closes it in reverse.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use catalog::{Catalog, CatalogError, Opened};
+use server::{Access, Hosts, Secret};
+use sessions::{Hub, ServerFacts};
+use tokio_util::sync::CancellationToken;
+
+use crate::settings::Settings;
+use crate::signals::Signals;
+use crate::{agents, browser, listen};
+
+/// From the first Ctrl-C to the end, whatever the agents do.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::listen().context("could not listen for signals")?;
+    let data_dir = settings.files.data_dir()?;
+    let Opened { catalog, mut notices } = Catalog::open(&data_dir).map_err(explain)?;
+    let secret = match settings.listening.no_auth {
+        true => None,
+        false => Some(Secret::new(catalog.token().map_err(explain)?)),
+    };
+    let registry = agents::registry(&settings.agents, &catalog, &mut notices)?;
+    let listener = listen::bind(address).await?;
+    let (bound, base_url) = listen::base_url(&listener)?;
+    catalog.announce(&base_url);
+    let access = Access::new(Hosts::new(bound, &settings.listening.allowed_hosts), secret);
+    let hub = Hub::start(catalog.clone(), registry, facts(notices));
+
+    greet(&data_dir, &link(&base_url, access.secret.as_ref()));
+    if !bound.ip().is_loopback() && settings.listening.allowed_hosts.is_empty() {
+        tracing::warn!("other machines can connect but are refused: name this one with --allowed-hosts");
+    }
+    if browser::is_wanted(&settings.opening) {
+        let ticket = access.secret.is_some().then(|| access.ticket.issue());
+        browser::open(&link(&base_url, ticket.as_ref()));
+    }
+
+    let stop = CancellationToken::new();
+    let mut serving = std::pin::pin!(server::run(listener, access, hub.clone(), stop.clone()));
+    tokio::select! {
+        () = &mut serving => return Err(anyhow!("the server ended unasked")),
+        _ = signals.next() => {}
+    }
+    match hub.working_sessions().len() {
+        0 => say("Stopping. Press Ctrl-C again to leave at once."),
+        1 => say("Stopping; one agent is still working. Press Ctrl-C again to leave at once."),
+        working => say(&format!("Stopping; {working} agents are still working. Press Ctrl-C again to leave at once.")),
+    }
+    let drained = async {
+        stop.cancel();
+        serving.await;
+        hub.drain().await;
+        catalog.flush().await
+    };
+    tokio::select! {
+        drained = tokio::time::timeout(DRAIN_TIME_MAX, drained) => match drained {
+            Ok(Ok(())) => Ok(ExitCode::SUCCESS),
+            Ok(Err(error)) => Err(explain(error)),
+            Err(_) => Err(anyhow!("could not stop everything within {} seconds; left anyway", DRAIN_TIME_MAX.as_secs())),
+        },
+        asked = signals.next() => Ok(asked.exit_code()),
+    }
+}
+
+fn facts(notices: Vec<String>) -> ServerFacts {
+    ServerFacts {
+        version: env!("CARGO_PKG_VERSION").into(),
+        instance: uuid::Uuid::new_v4().to_string(),
+        home: std::env::var("HOME").unwrap_or_default(),
+        notices,
+    }
+}
+
+fn link(base_url: &str, token: Option<&Secret>) -> String {
+    match token {
+        Some(token) => format!("{base_url}/?token={}", token.reveal()),
+        None => format!("{base_url}/"),
+    }
+}
+
+/// What, where, how to stop.
+fn greet(data_dir: &Path, link: &str) {
+    say(&format!(
+        "Liminal Builder {}, data in {}\nOpen {link}\nPress Ctrl-C to stop.",
+        env!("CARGO_PKG_VERSION"),
+        data_dir.display()
+    ));
+}
+
+/// Nobody may be listening: a closed standard output is no reason to stop.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Adds what to do to what went wrong.
+fn explain(error: CatalogError) -> anyhow::Error {
+    let advice = match &error {
+        CatalogError::Locked { .. } => "\nUse that one, stop it, or start with another --data-dir.",
+        CatalogError::Storage { .. } => {
+            "\nCheck the data directory's permissions and disk, or choose another with --data-dir."
+        }
+        _ => "",
+    };
+    let reason = format!("{:#}", anyhow::Error::new(error));
+    anyhow!("{reason}{advice}")
+}

@@ -1,0 +1,148 @@
+//! Processes: several, lost, idle, renamed, ended.
+
+use std::time::Duration;
+
+use protocol::{Continuity, UpsertStatus};
+use providers::claude::{ClaudeConfig, ClaudeProvider};
+use providers::{NewSession, Provider, ProviderError};
+
+use super::{Bench, kill_claude, output, programs_in, tool};
+use crate::listener::soon;
+
+/// TC-3.2c, TC-3.4b, TC-8.1.
+#[tokio::test]
+async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let before = provider.send_message(&session.id, "say:before").await.unwrap();
+    session.until_end_of(&before).await;
+    let turn = provider.send_message(&session.id, "say:in the middle\nhold:never").await.unwrap();
+    session.until("the middle", |session| session.text().contains("middle")).await;
+    kill_claude(bench.project.path());
+    session.until_end_of(&turn).await;
+    let (code, words) = session.error_of(&turn).unwrap();
+    assert!(code == "PROCESS_CRASH" && words.contains("stopped unexpectedly"), "{code} {words}");
+    let said = session.of(&turn);
+    assert_eq!(said.last().unwrap().status, UpsertStatus::Error);
+    assert_eq!(session.said(&turn), ["in the middle"]);
+    let refused = provider.send_message(&session.id, "say:too soon").await;
+    assert!(matches!(refused, Err(ProviderError::Unavailable { .. } | ProviderError::Crashed { .. })), "{refused:?}");
+
+    session.until("the agent to be back", |session| session.continuity.last() == Some(&Continuity::Resumed)).await;
+    use protocol::AgentStatus::*;
+    assert_eq!(session.statuses[2..], [Disconnected, Reconnecting, Reconnecting, Connected], "{session:#?}");
+    let after = provider.send_message(&session.id, "say:after").await.unwrap();
+    session.until_end_of(&after).await;
+    assert_eq!(session.said(&after), ["after"]);
+    soon("the end", provider.shutdown()).await;
+}
+
+/// TC-8.1.
+#[tokio::test]
+async fn four_sessions_at_once_in_one_project_never_mix() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let create = || bench.create(&provider);
+    let (a, b, c, d) = tokio::join!(create(), create(), create(), create());
+    let mut sessions = [a, b, c, d];
+    for round in 0..3 {
+        let mut turns = Vec::new();
+        for (number, session) in sessions.iter().enumerate() {
+            let script = format!("say:s{number} r{round}\nbash:echo tool-{number}\nstream:50x1\nsay:end {number}");
+            turns.push(provider.send_message(&session.id, &script).await.unwrap());
+        }
+        for (number, (session, turn)) in sessions.iter_mut().zip(&turns).enumerate() {
+            session.until_end_of(turn).await;
+            assert!(session.is_completed(turn), "{session:#?}");
+            let items = session.of(turn);
+            assert_eq!(output(tool(&items, "Bash")), format!("tool-{number}"));
+            let said = session.said(turn);
+            assert_eq!(said[0], format!("s{number} r{round}"));
+            assert!(said[1].ends_with(&format!("end {number}")), "{said:?}");
+            let id = protocol::SessionId::new(provider.cli_type(), &session.id);
+            assert!(session.items.iter().all(|item| item.session_id == id));
+        }
+    }
+    let second_owner = provider.load_session(bench.open(&sessions[0].id)).await;
+    assert!(matches!(second_owner, Err(ProviderError::SessionOpen(_))));
+    soon("the end", provider.shutdown()).await;
+    for session in &mut sessions {
+        session.until("its end", |session| session.closed).await;
+    }
+}
+
+#[tokio::test]
+async fn clear_goes_on_under_another_id() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let first = session.id.clone();
+    let turn = provider.send_message(&session.id, "say:one").await.unwrap();
+    session.until_end_of(&turn).await;
+    let clear = provider.send_message(&session.id, "/clear").await.unwrap();
+    session.until_end_of(&clear).await;
+    session.until("another id", |session| session.id != first).await;
+    let second = session.id.clone();
+    assert!(!provider.is_alive(&first) && provider.is_alive(&second));
+    let turn = provider.send_message(&second, "say:two").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["two"]);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn an_idle_process_is_ended_and_the_next_message_resumes() {
+    let bench = Bench::new().await;
+    let config = ClaudeConfig { idle: Some(Duration::from_millis(200)), ..bench.config() };
+    let provider = ClaudeProvider::new(config).unwrap();
+    let mut session = bench.create(&provider).await;
+    for round in 0..2 {
+        let turn = provider.send_message(&session.id, &format!("say:round {round}")).await.unwrap();
+        session.until_end_of(&turn).await;
+        assert_eq!(session.said(&turn), [format!("round {round}")]);
+        session
+            .until("the process to go", |session| session.statuses.last() == Some(&protocol::AgentStatus::Idle))
+            .await;
+        assert!(!provider.is_alive(&session.id));
+    }
+    assert!(!session.statuses.contains(&protocol::AgentStatus::Disconnected), "{session:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn the_agent_is_described_with_its_version() {
+    let bench = Bench::new().await;
+    let info = soon("the description", bench.provider().describe()).await;
+    assert_eq!((info.name.as_str(), info.installed, info.version.as_deref()), ("Claude Code", true, Some("2.1.325")));
+    let missing = ClaudeConfig { command: "no-such-claude".into(), ..bench.config() };
+    let provider = ClaudeProvider::new(missing).unwrap();
+    let info = soon("the description", provider.describe()).await;
+    assert_eq!((info.installed, info.version), (false, None));
+    let failed = provider.create_session(NewSession { project_dir: bench.project_dir() }).await;
+    let Err(error @ ProviderError::NotInstalled { .. }) = failed else { panic!("{failed:?}") };
+    assert_eq!(error.to_message().install_hint.as_deref(), Some("npm install -g @anthropic-ai/claude-code"));
+}
+
+/// TC-5.3a.
+#[tokio::test]
+async fn nothing_is_left_running_after_the_end_not_even_a_tool() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let turn = provider.send_message(&session.id, "bash:touch started && sleep 300").await.unwrap();
+    session.until("the call", |session| session.of(&turn).len() == 2).await;
+    let started = bench.file("started");
+    soon("the tool to run", async {
+        while !started.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert!(programs_in(bench.project.path()).len() > 1, "the program and its tool");
+    soon("the end", provider.shutdown()).await;
+    assert_eq!(programs_in(bench.project.path()), []);
+    session.until("its end", |session| session.closed).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
+    assert!(session.items.iter().all(|item| item.status == UpsertStatus::Complete), "{session:#?}");
+}

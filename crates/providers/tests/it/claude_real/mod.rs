@@ -1,0 +1,119 @@
+//! The real Claude Code, driven by the provider, against the scripted model.
+
+mod life;
+mod past;
+mod turns;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use providers::claude::{ClaudeConfig, ClaudeProvider};
+use providers::{NewSession, OpenSession, Provider};
+use testkit::programs;
+use testkit::scripted_model::ScriptedModel;
+use upserts::{ItemBody, ItemUpdate};
+
+use crate::listener::{Listener, soon};
+
+/// A home, a project and a model of its own for each test.
+struct Bench {
+    home: tempfile::TempDir,
+    project: tempfile::TempDir,
+    model: ScriptedModel,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(project.path().join("README.md"), "# Demo\n\nA small demo project.\n").unwrap();
+        Self { home, project, model: ScriptedModel::start().await.unwrap() }
+    }
+
+    fn config(&self) -> ClaudeConfig {
+        let set = |name: &str, value: &str| (OsString::from(name), Some(OsString::from(value)));
+        let home = self.home.path().to_str().unwrap();
+        let mut env = vec![
+            set("HOME", home),
+            set("ANTHROPIC_BASE_URL", &self.model.url()),
+            set("ANTHROPIC_API_KEY", "dummy"),
+            set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            set("DISABLE_AUTOUPDATER", "1"),
+            set("DISABLE_TELEMETRY", "1"),
+            set("DISABLE_ERROR_REPORTING", "1"),
+            set("CLAUDE_CODE_MAX_RETRIES", "1"),
+        ];
+        // Nothing of whoever runs the tests.
+        for name in ["CLAUDE_CONFIG_DIR", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN"] {
+            env.push((name.into(), None));
+        }
+        ClaudeConfig {
+            command: programs::claude().to_str().unwrap().to_owned(),
+            start_timeout: Duration::from_secs(60),
+            env,
+            guardian: Some(programs::scripted_agent().to_owned()),
+            ..ClaudeConfig::default()
+        }
+    }
+
+    fn provider(&self) -> ClaudeProvider {
+        ClaudeProvider::new(self.config()).unwrap()
+    }
+
+    fn project_dir(&self) -> PathBuf {
+        self.project.path().to_owned()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.project.path().join(name)
+    }
+
+    async fn create(&self, provider: &ClaudeProvider) -> Listener {
+        let new = NewSession { project_dir: self.project_dir() };
+        Listener::new(soon("the session", provider.create_session(new)).await.unwrap())
+    }
+
+    fn open(&self, id: &protocol::AgentSessionId) -> OpenSession {
+        OpenSession { id: id.clone(), project_dir: self.project_dir(), prompted: true, items_max: 200 }
+    }
+}
+
+fn tool<'a>(items: &[&'a ItemUpdate], tool: &str) -> &'a ItemUpdate {
+    let found = items.iter().find(|item| matches!(&item.body, ItemBody::ToolCall { name, .. } if &**name == tool));
+    found.unwrap_or_else(|| panic!("no {tool} among {items:#?}"))
+}
+
+fn detail(item: &ItemUpdate) -> &protocol::ToolDetail {
+    match &item.body {
+        ItemBody::ToolCall { tool: Some(detail), .. } => detail,
+        other => panic!("not a tool call: {other:?}"),
+    }
+}
+
+fn output(item: &ItemUpdate) -> String {
+    item.body.text().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The programs that work in this directory: their process ids and what they are.
+fn programs_in(directory: &Path) -> Vec<(i32, PathBuf)> {
+    let directory = directory.canonicalize().unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let works_here = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == directory);
+        let program = std::fs::read_link(entry.path().join("exe"));
+        if let (true, Ok(program)) = (works_here, program) {
+            found.push((pid, program));
+        }
+    }
+    found
+}
+
+/// Kills the program that works in this directory, as `kill -9` would.
+fn kill_claude(directory: &Path) {
+    let mut found = programs_in(directory);
+    found.retain(|(_, program)| program.ends_with("claude"));
+    let [(pid, _)] = found[..] else { panic!("one process for the session, no more: {found:?}") };
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}

@@ -1,0 +1,155 @@
+//! What was live is history later, and goes on from there.
+
+use protocol::{Continuity, ToolKind};
+use providers::{OpenSession, Provider, ProviderError};
+use upserts::{ItemBody, ItemUpdate};
+
+use super::{Bench, detail, output};
+use crate::listener::{Listener, soon};
+
+fn comparable(items: &[&ItemUpdate]) -> Vec<String> {
+    let line = |item: &&ItemUpdate| {
+        let mut body = item.body.clone();
+        // Live we know that nobody was asked; the file only knows that leave was given.
+        if let ItemBody::ToolCall { tool: Some(tool), .. } = &mut body {
+            let mut plain = protocol::ToolDetail::clone(tool);
+            plain.permission = None;
+            plain.started_at = None;
+            plain.ended_at = None;
+            *tool = plain.into();
+        }
+        format!("{} {} {:?} {:?} {body:?}", item.turn_id, item.item_id, item.parent_item_id, item.status)
+    };
+    items.iter().map(line).collect()
+}
+
+/// TC-3.1b, TC-2.3a, TC-2.5b.
+#[tokio::test]
+async fn history_after_a_restart_is_what_was_live_and_the_next_message_resumes() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let prompts = [
+        "think:hm\nsay:one",
+        "read:README.md\nsay:two",
+        "parallel:bash:echo a || bash:echo b\nsay:three",
+        "write:x.txt=1\\n\nedit:x.txt=1=>2\nsay:four",
+        "bash:exit 4\nsay:five",
+        "/context",
+        "error:529*1\nsay:six",
+        "/compact",
+        "say:seven",
+        "error:400",
+    ];
+    for prompt in prompts {
+        let turn = provider.send_message(&session.id, prompt).await.unwrap();
+        session.until_end_of(&turn).await;
+    }
+    let cancelled = provider.send_message(&session.id, "say:part\nhold:never").await.unwrap();
+    session.until("the part", |session| session.text().contains("part")).await;
+    provider.cancel_turn(&session.id).await.unwrap();
+    session.until_end_of(&cancelled).await;
+    soon("the end", provider.shutdown()).await;
+
+    let provider = bench.provider();
+    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
+    assert!(!provider.is_alive(&session.id), "nothing is started to show history");
+    assert_eq!(loaded.history.continuity, Continuity::Dormant);
+    let live: Vec<_> = session.items.iter().collect();
+    let past: Vec<_> = loaded.history.items.iter().collect();
+    for (past, live) in comparable(&past).iter().zip(comparable(&live)) {
+        assert_eq!(*past, live);
+    }
+    assert_eq!(past.len(), live.len());
+    let turns: Vec<_> = loaded.history.turns.iter().map(|turn| (turn.turn_id.clone(), turn.status)).collect();
+    assert_eq!(turns.len(), prompts.len() + 1);
+    assert_eq!(turns[turns.len() - 2].1, protocol::TurnRecordStatus::Error);
+    assert_eq!(turns[turns.len() - 1], (cancelled, protocol::TurnRecordStatus::Cancelled));
+
+    let mut session = Listener::new(loaded.session);
+    let calls = bench.model.calls();
+    let turn = provider.send_message(&session.id, "say:resumed").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["resumed"]);
+    assert_eq!(session.continuity, [Continuity::Resumed]);
+    assert!(bench.model.calls() > calls);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_session_that_was_never_prompted_begins_under_its_id() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let session = bench.create(&provider).await;
+    let id = session.id.clone();
+    soon("the end", provider.shutdown()).await;
+    let provider = bench.provider();
+    let open = OpenSession { prompted: false, ..bench.open(&id) };
+    let loaded = soon("the session", provider.load_session(open)).await.unwrap();
+    assert!(loaded.history.items.is_empty());
+    let mut session = Listener::new(loaded.session);
+    let turn = provider.send_message(&id, "say:first words").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["first words"]);
+    assert_eq!((session.id.as_str(), &session.continuity[..]), (id.as_str(), &[Continuity::Live][..]));
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_sub_agent_is_nested_under_its_call_live_and_in_history() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let turn = provider.send_message(&session.id, "agent:bash:echo deep\\nsay:sub done\nsay:started it").await.unwrap();
+    session.until_end_of(&turn).await;
+    session
+        .until("the sub-agent's report", |session| session.turns.iter().filter(|turn| turn.is_end()).count() == 2)
+        .await;
+    let nested = |items: &[ItemUpdate]| {
+        let call =
+            items.iter().find(|item| matches!(&item.body, ItemBody::ToolCall { name, .. } if &**name == "Agent"));
+        let call = call.unwrap_or_else(|| panic!("{items:#?}"));
+        assert_eq!(detail(call).kind, ToolKind::Agent);
+        assert_eq!(output(call), "sub done");
+        let nested: Vec<_> = items.iter().filter(|item| item.parent_item_id.as_ref() == Some(&call.item_id)).collect();
+        assert!(nested.iter().all(|item| item.turn_id == turn));
+        nested.iter().map(|item| (item.item_id.clone(), output(item))).collect::<Vec<_>>()
+    };
+    let live = nested(&session.items);
+    assert_eq!(live.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["deep", "sub done"]);
+    soon("the end", provider.shutdown()).await;
+    let provider = bench.provider();
+    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
+    assert_eq!(nested(&loaded.history.items), live);
+    let ids = |items: &[ItemUpdate]| {
+        let mut ids: Vec<_> = items.iter().map(|item| (item.turn_id.clone(), item.item_id.clone())).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&loaded.history.items), ids(&session.items));
+    soon("the end", provider.shutdown()).await;
+}
+
+/// Never an old transcript over a fresh memory without saying so.
+#[tokio::test]
+async fn a_conversation_the_agent_has_lost_is_shown_as_a_copy() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let turn = provider.send_message(&session.id, "say:remember").await.unwrap();
+    session.until_end_of(&turn).await;
+    soon("the end", provider.shutdown()).await;
+    let provider = bench.provider();
+    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
+    std::fs::remove_dir_all(bench.home.path().join(".claude/projects")).unwrap();
+    let mut session = Listener::new(loaded.session);
+    let turn = provider.send_message(&session.id, "say:what?").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.continuity, [Continuity::Copy]);
+    soon("the end", provider.shutdown()).await;
+
+    std::fs::remove_dir_all(bench.home.path().join(".claude/projects")).unwrap();
+    let lost = bench.provider().load_session(bench.open(&session.id)).await;
+    let Err(ProviderError::LoadFailed { detail }) = lost else { panic!("{lost:?}") };
+    assert!(detail.contains("no longer has this conversation"), "{detail}");
+}

@@ -1,0 +1,96 @@
+//! The one table from error codes to HTTP statuses, and the one place that writes an error response.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use protocol::http::ErrorBody;
+use protocol::{ErrorCode, ErrorMessage, InvalidMessage};
+
+/// What goes back when a request cannot be served.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    status: StatusCode,
+    /// Boxed, so that the good path of every `Result` stays small.
+    error: Box<ErrorMessage>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        ErrorMessage::new(code, message).into()
+    }
+
+    /// A body or a parameter that is not what the route takes. `field` is empty when the whole is at fault.
+    pub(crate) fn invalid(field: &str, reason: impl Into<String>) -> Self {
+        ErrorMessage::from(InvalidMessage { request_id: None, field: field.into(), reason: reason.into() }).into()
+    }
+
+    /// The same failure under a status that says more than its code does.
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.error.message
+    }
+}
+
+impl From<ErrorMessage> for Failure {
+    fn from(error: ErrorMessage) -> Self {
+        Self { status: status(error.code), error: Box::new(error) }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(ErrorBody { error: *self.error })).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Exhaustive on purpose: a new code has to choose its status.
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::InvalidMessage
+        | ErrorCode::ProjectPathInvalid
+        | ErrorCode::ProjectIdRequired
+        | ErrorCode::UnsupportedCliType => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::ProjectNotFound | ErrorCode::SessionNotFound => StatusCode::NOT_FOUND,
+        ErrorCode::ProjectDuplicate | ErrorCode::TurnInProgress => StatusCode::CONFLICT,
+        ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::SessionLoadFailed
+        | ErrorCode::SessionCreateFailed
+        | ErrorCode::AgentHandshakeFailed
+        | ErrorCode::AgentProtocolError
+        | ErrorCode::ProcessCrash => StatusCode::BAD_GATEWAY,
+        ErrorCode::AgentNotInstalled | ErrorCode::AgentUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::StorageFailed => StatusCode::INSUFFICIENT_STORAGE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_an_error_status() {
+        for code in ErrorCode::ALL {
+            assert!(status(code).is_client_error() || status(code).is_server_error(), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn every_code_is_described() {
+        let document: serde_json::Value = serde_json::from_str(crate::routes::openapi::DOCUMENT).unwrap();
+        let codes = &document["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"];
+        assert_eq!(*codes, serde_json::to_value(ErrorCode::ALL).unwrap());
+    }
+}

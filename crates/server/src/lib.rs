@@ -1,0 +1,55 @@
+//! The edge of Liminal Builder: HTTP, WebSockets, the embedded web UI, and the rules of who may come in.
+//!
+//! Comes in: bytes from browsers and scripts, all of them hostile until proven otherwise. Goes out: typed requests to
+//! the session hub, and its answers. Kept out: session state and every decision about sessions; WebSocket and HTTP
+//! call the same hub and neither has logic of its own.
+
+mod access;
+mod assets;
+mod error;
+mod headers;
+mod hosts;
+mod lobby;
+mod routes;
+mod secret;
+mod serve;
+mod sign_in;
+mod socket;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use sessions::Hub;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use access::Access;
+pub use hosts::Hosts;
+pub use secret::{Secret, Ticket};
+
+/// What every route may use.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) access: Access,
+    pub(crate) hub: Hub,
+    /// axum lets go of a socket once it is upgraded, so they are tracked here.
+    pub(crate) sockets: TaskTracker,
+    pub(crate) stop: CancellationToken,
+    pub(crate) started: Instant,
+}
+
+/// Serves until `stop`. When it returns nothing listens, every request has been answered and every socket is closed.
+pub async fn run(listener: TcpListener, access: Access, hub: Hub, stop: CancellationToken) {
+    let app = App { access, hub, sockets: TaskTracker::new(), stop: stop.clone(), started: Instant::now() };
+    let sockets = app.sockets.clone();
+    serve::serve(listener, routes::router(app), &stop).await;
+    sockets.close();
+    sockets.wait().await;
+}
+
+impl Access {
+    pub fn new(hosts: Hosts, secret: Option<Secret>) -> Self {
+        Self { hosts: Arc::new(hosts), secret, ticket: Ticket::default() }
+    }
+}

@@ -1,0 +1,73 @@
+//! Every path this server has.
+
+mod body;
+mod health;
+pub(crate) mod openapi;
+mod session;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+
+use crate::error::Failure;
+use crate::{App, access, assets, headers, sign_in, socket};
+
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .route("/", get(shell))
+        .route("/portlet", get(portlet))
+        .route("/portlet/", get(portlet))
+        .route("/sign-in.css", get(sign_in::style))
+        .route("/ws", any(socket::upgrade))
+        .route(access::HEALTH, get(health::health))
+        .route("/api/openapi.json", get(openapi::document))
+        .route("/api/session/create", post(session::create))
+        .route("/api/session/list", get(session::list))
+        .route("/api/session/{id}/load", post(session::load))
+        .route("/api/session/{id}/status", get(session::status))
+        .route("/api/session/{id}/send", post(session::send))
+        .route("/api/session/{id}/cancel", post(session::cancel))
+        .route("/api/session/{id}/kill", post(session::kill))
+        .method_not_allowed_fallback(no_such_method)
+        .fallback(asset)
+        .layer(from_fn_with_state(app.access.clone(), access::guard))
+        .layer(map_response(headers::secure))
+        .with_state(app)
+}
+
+async fn shell(State(app): State<App>, request: Request) -> Response {
+    match sign_in::offered_token(request.uri()) {
+        Some(offered) => sign_in::enter(&app.access, offered),
+        None => file(&request, assets::SHELL_PAGE),
+    }
+}
+
+async fn portlet(request: Request) -> Response {
+    file(&request, assets::PORTLET_PAGE)
+}
+
+async fn asset(request: Request) -> Response {
+    file(&request, request.uri().path())
+}
+
+fn file(request: &Request, path: &str) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return method_not_allowed();
+    }
+    assets::serve(request.method(), path, request.headers()).unwrap_or_else(|| {
+        Failure::invalid("", "there is nothing at this path").with_status(StatusCode::NOT_FOUND).into_response()
+    })
+}
+
+async fn no_such_method() -> Response {
+    method_not_allowed()
+}
+
+fn method_not_allowed() -> Response {
+    Failure::invalid("", "this path does not take that method")
+        .with_status(StatusCode::METHOD_NOT_ALLOWED)
+        .into_response()
+}

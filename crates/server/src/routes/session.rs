@@ -1,0 +1,91 @@
+//! `/api/session/…`: the same session service the WebSocket has, for scripts.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use protocol::http::{CreateSessionBody, SendBody, SentBody, SessionBody, SessionListBody, SessionStatusBody};
+use protocol::{ErrorCode, ProjectId, SessionId};
+use serde::Deserialize;
+use sessions::ServiceError;
+
+use super::body::JsonBody;
+use crate::App;
+use crate::error::Failure;
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        error.to_message().into()
+    }
+}
+
+pub(crate) async fn create(
+    State(app): State<App>,
+    JsonBody(body): JsonBody<CreateSessionBody>,
+) -> Result<(StatusCode, Json<SessionBody>), Failure> {
+    let CreateSessionBody { cli_type, project_id, project_dir } = body;
+    let session = app.hub.create_session(&cli_type, project_id.as_ref(), project_dir.as_deref()).await?;
+    Ok((StatusCode::CREATED, Json(SessionBody { session_id: session.id, cli_type: session.cli_type })))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListQuery {
+    project_id: Option<String>,
+}
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<SessionListBody>, Failure> {
+    let given = query.project_id.filter(|id| !id.is_empty());
+    let given = given.ok_or_else(|| failure(ErrorCode::ProjectIdRequired))?;
+    // What cannot be an id is the id of no project.
+    let project = ProjectId::parse(given).map_err(|_| failure(ErrorCode::ProjectNotFound))?;
+    Ok(Json(SessionListBody { sessions: app.hub.list_sessions(&project)? }))
+}
+
+pub(crate) async fn load(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionBody>, Failure> {
+    let session_id = session(&id)?;
+    app.hub.load_session(&session_id).await?;
+    let cli_type = session_id.cli_type();
+    Ok(Json(SessionBody { session_id, cli_type }))
+}
+
+pub(crate) async fn status(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionStatusBody>, Failure> {
+    let session_id = session(&id)?;
+    let (is_alive, state) = app.hub.session_status(&session_id)?;
+    let cli_type = session_id.cli_type();
+    Ok(Json(SessionStatusBody { session_id, cli_type, is_alive, state }))
+}
+
+pub(crate) async fn send(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody<SendBody>,
+) -> Result<(StatusCode, Json<SentBody>), Failure> {
+    let turn_id = app.hub.send(&session(&id)?, body.content).await?;
+    Ok((StatusCode::ACCEPTED, Json(SentBody { turn_id })))
+}
+
+pub(crate) async fn cancel(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Empty>, Failure> {
+    app.hub.cancel(&session(&id)?).await?;
+    Ok(Json(Empty {}))
+}
+
+pub(crate) async fn kill(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Empty>, Failure> {
+    app.hub.kill(&session(&id)?).await?;
+    Ok(Json(Empty {}))
+}
+
+/// `{}`: it was done and there is nothing to add.
+#[derive(serde::Serialize)]
+pub(crate) struct Empty {}
+
+/// What cannot be an id is the id of no session.
+fn session(id: &str) -> Result<SessionId, Failure> {
+    SessionId::parse(id).map_err(|_| failure(ErrorCode::SessionNotFound))
+}
+
+fn failure(code: ErrorCode) -> Failure {
+    Failure::new(code, code.message(""))
+}

@@ -1,0 +1,116 @@
+//! How the reading and the writing half of one window know of each other.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Requests read in a row before the writer has its turn. A client that asks and asks without reading the answers is
+/// no longer read from, so that its answers need not be kept for it; the hub's outbox has room for many times this.
+const ASKED_AHEAD_MAX: usize = 256;
+
+pub(super) struct Flow {
+    heard_at: Mutex<Instant>,
+    asked_ahead: AtomicUsize,
+    writing: AtomicBool,
+    wrote: Notify,
+}
+
+impl Flow {
+    pub(super) fn new() -> Self {
+        Self {
+            heard_at: Mutex::new(Instant::now()),
+            asked_ahead: AtomicUsize::new(0),
+            writing: AtomicBool::new(false),
+            wrote: Notify::new(),
+        }
+    }
+
+    /// The peer said something.
+    pub(super) fn heard(&self) {
+        *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Done when the peer has said nothing for so long.
+    pub(super) async fn silent_for(&self, limit: Duration) {
+        loop {
+            let deadline = *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) + limit;
+            if Instant::now() >= deadline {
+                return;
+            }
+            tokio::time::sleep_until(deadline).await;
+        }
+    }
+
+    /// A request was read.
+    pub(super) fn asked(&self) {
+        self.asked_ahead.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Runs a write to its end; the reader waits for it if it gets too far ahead.
+    pub(super) async fn during_write<T>(&self, write: impl Future<Output = T>) -> T {
+        self.writing.store(true, Ordering::Release);
+        let written = write.await;
+        self.asked_ahead.store(0, Ordering::Relaxed);
+        self.writing.store(false, Ordering::Release);
+        self.wrote.notify_one();
+        written
+    }
+
+    /// Lets the writer have its turn after so many requests, and waits for a write that does not end.
+    pub(super) async fn room_to_read(&self) {
+        while self.asked_ahead.load(Ordering::Relaxed) >= ASKED_AHEAD_MAX {
+            // A full buffer of small frames would otherwise be read to its end before the first answer is written.
+            tokio::task::yield_now().await;
+            if !self.writing.load(Ordering::Acquire) {
+                self.asked_ahead.store(0, Ordering::Relaxed);
+                return;
+            }
+            self.wrote.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_reads_no_answers_is_not_read_from() {
+        let flow = Flow::new();
+        let (written, stalled) = oneshot::channel::<()>();
+        let mut write = std::pin::pin!(flow.during_write(stalled));
+        assert!(write.as_mut().now_or_never().is_none());
+        for _ in 0..ASKED_AHEAD_MAX {
+            assert!(flow.room_to_read().now_or_never().is_some());
+            flow.asked();
+        }
+        let mut room = std::pin::pin!(flow.room_to_read());
+        assert!(room.as_mut().now_or_never().is_none());
+        written.send(()).unwrap();
+        write.await.unwrap();
+        room.await;
+    }
+
+    #[tokio::test]
+    async fn requests_without_an_answer_hold_nothing_up() {
+        let flow = Flow::new();
+        for _ in 0..10 * ASKED_AHEAD_MAX {
+            flow.room_to_read().await;
+            flow.asked();
+        }
+    }
+
+    #[tokio::test]
+    async fn only_silence_counts_as_silence() {
+        let flow = Flow::new();
+        flow.silent_for(Duration::from_millis(1)).await;
+        flow.heard();
+        assert!(flow.silent_for(Duration::from_secs(3600)).now_or_never().is_none());
+    }
+}

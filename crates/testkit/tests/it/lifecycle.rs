@@ -1,0 +1,215 @@
+//! Starting, stopping, and standing in each other's way.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use protocol::{CliType, ClientMessage, ServerMessage};
+use rustix::process::Signal;
+use testkit::{TestApp, exchange, run_to_end, within};
+use tokio::io::AsyncWriteExt;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+#[tokio::test]
+async fn ctrl_c_closes_every_window_with_a_word_and_ends_well() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut app = TestApp::start().await;
+        let mut windows = [app.window().await, app.view_window().await];
+        app.signal(signal);
+        for window in &mut windows {
+            assert_eq!(window.closed().await.expect("a close frame").code, CloseCode::Away);
+        }
+        assert_eq!(app.ended().await.code(), Some(0));
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_does_not_answer_does_not_hold_up_the_end() {
+    let mut app = TestApp::start().await;
+    let deaf = app.window().await;
+    let half_open = tokio::net::TcpStream::connect(app.address()).await.unwrap();
+    app.interrupt();
+    assert_eq!(app.ended().await.code(), Some(0));
+    drop((deaf, half_open));
+}
+
+#[tokio::test]
+async fn a_request_that_never_ends_does_not_hold_up_the_end() {
+    let mut app = TestApp::start().await;
+    let mut slow = tokio::net::TcpStream::connect(app.address()).await.unwrap();
+    let head = format!(
+        "POST /api/session/create HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\n\r\n{{",
+        app.host(),
+        app.token()
+    );
+    slow.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(app.request("GET", "/api/health", None).await.status, 200);
+    app.interrupt();
+    assert_eq!(app.ended().await.code(), Some(0));
+}
+
+/// An agent that writes its process id to `file`, never answers, and does not leave when asked.
+fn stubborn_agent(data_dir: &Path, file: &Path) {
+    std::fs::create_dir_all(data_dir).unwrap();
+    let script =
+        "echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; trap '' TERM; while :; do sleep 1; done";
+    let agents = serde_json::json!({"agent_servers": {"Stubborn": {
+        "command": "/bin/sh", "args": ["-c", script], "env": {"PID_FILE": file}
+    }}});
+    std::fs::write(data_dir.join("agents.json"), agents.to_string()).unwrap();
+}
+
+/// Waits for what can be seen but tells nobody.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
+    within(what, async {
+        while !is_so() {
+            looks.tick().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_leaves_at_once_and_still_leaves_no_agent_behind() {
+    let builder = TestApp::builder();
+    let pid_file = builder.home().join("agent.pid");
+    stubborn_agent(&builder.data_dir(), &pid_file);
+    let mut app = builder.start().await;
+    let mut window = app.window().await;
+    let path = app.home().to_str().unwrap().to_owned();
+    let ServerMessage::ProjectAdded { project } = window.call(&ClientMessage::ProjectAdd { path }).await else {
+        panic!("no project was added")
+    };
+    let cli_type = CliType::parse("Stubborn").unwrap();
+    window.ask(&ClientMessage::SessionCreate { project_id: project.id, cli_type }).await;
+    until("the agent to start", || pid_file.exists()).await;
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    let agent = Path::new("/proc").join(pid.trim());
+    assert!(agent.exists());
+
+    app.interrupt();
+    app.until_said("Stopping").await;
+    app.interrupt();
+    assert_eq!(app.ended().await.code(), Some(130));
+    until("the agent to be gone", || !agent.exists()).await;
+}
+
+#[tokio::test]
+async fn the_browser_is_opened_with_a_link_that_works_once_and_holds_no_secret() {
+    let builder = TestApp::builder();
+    let (tools, opened) = (builder.home().join("tools"), builder.home().join("opened"));
+    std::fs::create_dir(&tools).unwrap();
+    let opener = tools.join("xdg-open");
+    std::fs::write(&opener, format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display()))
+        .unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+    let app = builder.env("PATH", path).arg("--open").start().await;
+    until("the browser to be opened", || opened.exists()).await;
+
+    let link = std::fs::read_to_string(&opened).unwrap();
+    assert!(!link.contains(app.token()), "every user of the machine can read a command line");
+    let path = link.trim().strip_prefix(&format!("http://{}", app.host())).expect("a link to this server").to_owned();
+    let host = app.host();
+    let first = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
+    assert_eq!(first.status, 303);
+    assert!(first.header("set-cookie").unwrap().contains(app.token()));
+    let second = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
+    assert_eq!((second.status, second.header("set-cookie")), (401, None));
+}
+
+#[tokio::test]
+async fn a_mistake_in_the_list_of_agents_is_told_in_every_window_and_stops_nothing() {
+    let builder = TestApp::builder();
+    std::fs::create_dir_all(builder.data_dir()).unwrap();
+    std::fs::write(builder.data_dir().join("agents.json"), "{").unwrap();
+    let app = builder.start().await;
+    let mut window = app.window().await;
+    let ServerMessage::ServerHello { notices, .. } = window.next_frame().await.message else { panic!("no greeting") };
+    assert!(notices.iter().any(|notice| notice.contains("agents.json")), "{notices:?}");
+    window.call(&ClientMessage::ProjectList {}).await;
+}
+
+#[tokio::test]
+async fn after_a_stop_the_same_directory_and_port_can_be_taken_again() {
+    let mut app = TestApp::start().await;
+    let mut window = app.window().await;
+    let path = app.home().to_str().unwrap().to_owned();
+    window.call(&ClientMessage::ProjectAdd { path }).await;
+    let port = app.address().port().to_string();
+    app.interrupt();
+    app.ended().await;
+    let again = app.again().arg("--port").arg(&port).start().await;
+    assert_eq!(again.address(), app.address());
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_named_with_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let home = tempfile::tempdir().unwrap();
+    let ended = run_to_end(&["--port", &port, "--no-open", "--data-dir", home.path().to_str().unwrap()]);
+    let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(words.contains(&format!("port {port}")) && words.contains("in use") && words.contains("--port"), "{words}");
+    assert!(ended.stdout.is_empty(), "it said nothing of listening");
+}
+
+#[tokio::test]
+async fn a_second_server_on_the_same_directory_is_refused_and_names_the_first() {
+    let app = TestApp::start().await;
+    let ended = run_to_end(&["--port", "0", "--no-open", "--data-dir", app.data_dir().to_str().unwrap()]);
+    let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(words.contains(&format!("http://{}", app.host())) && words.contains(&app.pid().to_string()), "{words}");
+    app.window().await.call(&ClientMessage::ProjectList {}).await;
+}
+
+#[tokio::test]
+async fn wrong_usage_is_told_apart_from_failure() {
+    for args in [&["--no-such-flag"][..], &["--port", "70000"], &["--log", "=="], &["--allowed-hosts", "http://x"]] {
+        let ended = run_to_end(args);
+        assert_eq!(ended.status.code(), Some(2), "{args:?}: {ended:?}");
+        assert!(!ended.stderr.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn help_and_version_are_there_for_the_asking() {
+    let version = run_to_end(&["--version"]);
+    assert_eq!(String::from_utf8_lossy(&version.stdout), format!("liminal-builder {}\n", env!("CARGO_PKG_VERSION")));
+    let help = String::from_utf8_lossy(&run_to_end(&["--help"]).stdout).into_owned();
+    for name in [
+        "LIMINAL_HOST",
+        "LIMINAL_PORT",
+        "LIMINAL_DATA_DIR",
+        "LIMINAL_ALLOWED_HOSTS",
+        "LIMINAL_LOG",
+        "CLAUDE_CMD",
+        "CODEX_ACP_CMD",
+        "ACP_START_TIMEOUT_MS",
+        "ACP_PROMPT_TIMEOUT_MS",
+        "LIMINAL_IDLE_MINUTES",
+        "--open",
+        "--no-open",
+        "--no-auth",
+        "--log-json",
+        "--version",
+    ] {
+        assert!(help.contains(name), "{name} is missing in\n{help}");
+    }
+}
+
+#[tokio::test]
+async fn settings_come_from_the_environment_and_flags_win() {
+    let builder = TestApp::builder();
+    let (by_variable, by_flag) = (builder.home().join("variable"), builder.home().join("flag"));
+    let app = builder.env("LIMINAL_DATA_DIR", &by_variable).env("LIMINAL_PORT", "1").start().await;
+    assert!(by_variable.join("token").exists() && app.address().port() != 1);
+    let app = app.again().env("LIMINAL_DATA_DIR", &by_variable).arg("--data-dir").arg(&by_flag).start().await;
+    assert!(by_flag.join("token").exists());
+    drop(app);
+}

@@ -1,0 +1,144 @@
+// composer.js: where the user writes. Enter sends, a draft is kept, `/` offers the agent's commands.
+import { closest, h, setAttribute, setText } from "../shared/dom.js";
+import { icon } from "../shared/icons.js";
+import { drafts } from "../shared/storage.js";
+import { compact } from "../shared/time.js";
+import { mountCommandList } from "./command-list.js";
+import { agentName, connectionOf } from "./connection.js";
+import { contextRing } from "./context-ring.js";
+import { mountOptions } from "./options.js";
+
+/** @typedef {import("./session.js").Session} Session */
+
+/** How long a pause in typing lasts before the draft is kept. */
+const DRAFT_MS = 300;
+
+/**
+ * @param {HTMLElement} root
+ * @param {{ session: Session, send: (text: string) => Promise<boolean>, stop: () => void, setOption: (id: string, value: string) => void }} deps
+ */
+export function mountComposer(root, { session, send, stop, setOption }) {
+  const input = h("textarea", { class: "composer-input", rows: 1, "aria-label": "Message", "aria-controls": "command-list" });
+  const options = h("div", { class: "composer-options" });
+  const ring = contextRing();
+  const used = h("span", { class: "context-words tabular" });
+  const context = h("span", { class: "context", hidden: true }, ring.node, used);
+  const stopButton = h("button", { class: "button stop", type: "button", "data-kind": "secondary", hidden: true }, icon("stop"), "Stop", h("kbd", { class: "kbd" }, "Esc"));
+  const sendButton = h("button", { class: "send", type: "submit", "aria-label": "Send", title: "Send", disabled: true }, icon("arrow-up"));
+  const form = h("form", { class: "composer" }, input, h("div", { class: "composer-bar" }, options, h("span", { class: "space" }), context, stopButton, sendButton));
+  root.append(form);
+  const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], taken: changed });
+  const drawOptions = mountOptions(options, { session, setOption });
+  let draftOf = "";
+  let timer = 0;
+  let sending = false;
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void submit();
+  });
+  form.addEventListener("pointerdown", (event) => {
+    if (closest(event, "button, textarea")) return;
+    event.preventDefault();
+    input.focus();
+  });
+  stopButton.addEventListener("click", stop);
+  input.addEventListener("input", changed);
+  input.addEventListener("keydown", (event) => {
+    if (event.isComposing || list.key(event)) return;
+    if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
+      event.preventDefault();
+      void submit();
+    } else if (event.key === "ArrowUp" && input.value === "") recall(event);
+  });
+
+  /** @param {Event} event */
+  function recall(event) {
+    const last = lastUserText(session);
+    if (!last) return;
+    event.preventDefault();
+    input.value = last;
+    changed();
+  }
+
+  function changed() {
+    list.draw();
+    drawButtons();
+    clearTimeout(timer);
+    timer = window.setTimeout(keepDraft, DRAFT_MS);
+  }
+
+  function keepDraft() {
+    if (draftOf) drafts.write(draftOf, input.value);
+  }
+  addEventListener("pagehide", keepDraft);
+
+  async function submit() {
+    const text = input.value;
+    if (!canSend()) return;
+    sending = true;
+    input.value = "";
+    changed();
+    keepDraft();
+    const sent = await send(text);
+    sending = false;
+    // What could not be sent is given back, before what was typed meanwhile.
+    if (!sent) input.value = input.value ? `${text}\n${input.value}` : text;
+    changed();
+  }
+
+  const isReady = () => {
+    const { context: about, online, loaded } = session.state;
+    if (!about || !online || !loaded) return false;
+    const connection = connectionOf(about);
+    return connection !== "disconnected" && connection !== "reconnecting";
+  };
+  const canSend = () => isReady() && !sending && !session.running() && session.state.pending === null && input.value.trim() !== "";
+
+  function drawButtons() {
+    const running = session.running() !== undefined;
+    sendButton.disabled = !canSend();
+    stopButton.hidden = !running;
+    stopButton.disabled = !session.state.online;
+  }
+
+  function draw() {
+    const { context: about, facts, online } = session.state;
+    if (!about) return;
+    const name = agentName(about);
+    if (draftOf !== about.session.id) {
+      if (draftOf) drafts.write(draftOf, "");
+      else if (!input.value) input.value = drafts.read(about.session.id);
+      draftOf = about.session.id;
+    }
+    const connection = connectionOf(about);
+    const off = !isReady();
+    setAttribute(input, "aria-label", `Message ${name}`);
+    setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message" : connection === "reconnecting" ? `Reconnecting to ${name}…` : !online ? "Liminal Builder is not running" : `Message ${name}…`);
+    setAttribute(form, "data-off", off);
+    input.disabled = connection === "disconnected" || connection === "reconnecting";
+    drawOptions(input.disabled);
+    context.hidden = !facts.context;
+    if (facts.context) {
+      const { used: now, size } = facts.context;
+      ring.draw(size ? now / size : 0);
+      setText(used, `${compact(now)} / ${compact(size)}`);
+      setAttribute(context, "title", `Context: ${now.toLocaleString()} of ${size.toLocaleString()} tokens`);
+      setAttribute(context, "data-full", size > 0 && now / size > 0.85);
+    }
+    drawButtons();
+  }
+
+  return { draw, focus: () => input.focus(), isEmpty: () => input.value === "", hasFocus: () => document.activeElement === input };
+}
+
+/** @param {Session} session */
+export function lastUserText({ state }) {
+  for (const turn of [...state.turns].reverse()) {
+    for (const id of turn.items) {
+      const item = state.items.get(id);
+      if (item?.type === "message" && item.origin === "user") return item.text;
+    }
+  }
+  return "";
+}

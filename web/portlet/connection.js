@@ -1,0 +1,20 @@
+// connection.js: what can be said of the process behind a session. Pure.
+
+/** @typedef {import("../shared/bus.js").Context} Context */
+/** @typedef {"connected" | "starting" | "reconnecting" | "disconnected" | "idle"} Connection */
+
+/** @type {Record<Connection, string>} */
+export const CONNECTION_WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running" };
+
+/** @param {Context} context @returns {Connection} */
+export function connectionOf({ session, status, agent }) {
+  const { attention, continuity } = session;
+  if (attention === "starting" || attention === "reconnecting" || attention === "disconnected") return attention;
+  if (status && status.status !== "idle") return status.status;
+  if (attention === "working" || attention === "needs_permission" || continuity === "live" || continuity === "resumed") return "connected";
+  // A session no process serves is asked to resume by its next message.
+  return agent?.status === "connected" && status === null && continuity !== "dormant" ? "connected" : "idle";
+}
+
+/** @param {Context} context */
+export const agentName = ({ agent, session }) => agent?.name ?? session.cliType;

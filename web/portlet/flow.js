@@ -1,0 +1,38 @@
+// flow.js: in what order and in what groups the items of a turn are shown. Pure.
+import { isExploring } from "./tool-words.js";
+
+/** @typedef {import("./session.js").Item} Item */
+/** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
+/** @typedef {{ item: Item } | { group: ToolItem[] }} Step */
+
+/** So many quiet calls in a row fold into one line. */
+const GROUP_MIN = 3;
+
+/**
+ * @param {Item[]} items
+ * @returns {Step[]}
+ */
+export function flow(items) {
+  /** @type {Step[]} */
+  const steps = [];
+  /** @type {ToolItem[]} */
+  let run = [];
+  const settle = () => {
+    if (run.length >= GROUP_MIN) steps.push({ group: run });
+    else steps.push(...run.map((item) => ({ item })));
+    run = [];
+  };
+  for (const item of items) {
+    if (item.type === "tool_call" && isExploring(item)) {
+      run.push(item);
+      continue;
+    }
+    settle();
+    if (!isEmpty(item)) steps.push({ item });
+  }
+  settle();
+  return steps;
+}
+
+/** Finished words that are none. @param {Item} item */
+const isEmpty = (item) => item.type !== "tool_call" && item.text === "" && item.html.length === 0 && item.status === "complete";

@@ -1,0 +1,73 @@
+// html.js: the only place that sets innerHTML, with HTML that the server rendered and sanitized, and nothing else.
+import { h } from "../shared/dom.js";
+import { icon } from "../shared/icons.js";
+import { graft, openTags, sharedLength, undo } from "./tail.js";
+
+/**
+ * Makes the children of `root` show `blocks`: finished ones are never touched again, only what differs is replaced.
+ * @param {HTMLElement} root
+ * @param {string[]} blocks From `blocks` of an upsert.
+ * @param {string[]} shown What the children show now; brought up to date.
+ */
+export function showBlocks(root, blocks, shown) {
+  for (let at = 0; at < blocks.length; at += 1) {
+    const html = blocks[at] ?? "";
+    if (shown[at] === html) continue;
+    let block = root.children[at];
+    if (!block) {
+      block = h("div", { class: "block" });
+      root.append(block);
+    }
+    if (!continueBlock(block, shown[at] ?? "", html)) block.innerHTML = html;
+    shown[at] = html;
+  }
+  while (root.children.length > blocks.length) root.lastElementChild?.remove();
+  shown.length = blocks.length;
+}
+
+/**
+ * Changes only the end of a block that grew.
+ * @param {Element} block
+ * @param {string} before
+ * @param {string} after
+ */
+function continueBlock(block, before, after) {
+  const shared = sharedLength(before, after);
+  if (shared < before.length / 2) return false;
+  const at = undo(block, before.slice(shared));
+  if (!at) return false;
+  const end = document.createElement("template");
+  end.innerHTML = openTags(block, at) + after.slice(shared);
+  return graft(block, at, end.content);
+}
+
+/**
+ * Makes sure that finished words show exactly what one render of the whole gives.
+ * @param {HTMLElement} root
+ * @param {string[]} blocks
+ */
+export function settleBlocks(root, blocks) {
+  const whole = document.createElement("template");
+  blocks.forEach((html, at) => {
+    whole.innerHTML = html;
+    const block = root.children[at];
+    if (block && block.innerHTML !== whole.innerHTML) block.innerHTML = html;
+  });
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {string} html From a section of a tool call, or from `session:output`.
+ */
+export function showSection(root, html) {
+  root.innerHTML = html;
+}
+
+/** Gives every code block its Copy button. @param {HTMLElement} root */
+export function addCopyButtons(root) {
+  for (const caption of root.querySelectorAll("figure.code > figcaption")) {
+    if (caption.querySelector(".copy-code")) continue;
+    caption.append(h("button", { class: "copy-code", type: "button" }, icon("copy"), h("span", { "data-copy-label": true }, "Copy")));
+  }
+  for (const scrolls of root.querySelectorAll("figure.code > pre, div.table")) scrolls.setAttribute("tabindex", "0");
+}

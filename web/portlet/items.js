@@ -1,0 +1,95 @@
+// items.js: the nodes of items that are not tool calls: what the user said, the agent's words and thoughts, notices.
+import { closest, h, setAttribute, setText } from "../shared/dom.js";
+import { glyph, icon, setGlyph } from "../shared/icons.js";
+import { clock, duration } from "../shared/time.js";
+import { addCopyButtons, settleBlocks, showBlocks } from "./html.js";
+
+/** @typedef {import("./session.js").Item} Item */
+/** @typedef {Exclude<Item, { type: "tool_call" }>} TextItem */
+/** What each node's blocks show now. @type {WeakMap<HTMLElement, string[]>} */
+const shown = new WeakMap();
+/** A user's message longer than this folds. */
+const LINES_MAX = 12;
+
+/** @param {TextItem} item */
+export function createText(item) {
+  if (item.type === "thinking") {
+    const chevron = icon("chevron-right");
+    chevron.classList.add("chevron");
+    return h("div", { class: "thinking", "data-item": item.itemId },
+      h("button", { class: "tool-head", type: "button", "aria-expanded": "false", "data-do": "toggle-thinking" },
+        icon("bulb"), h("span", { class: "tool-verb" }), h("span", { class: "thinking-start truncate" }), glyph("working"), chevron),
+      h("div", { class: "thinking-text prose", hidden: true }));
+  }
+  if (item.origin === "user") {
+    return h("article", { class: "user-turn", "data-item": item.itemId },
+      h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text" }), h("time", { class: "user-time" }),
+      h("button", { class: "link-button user-more", type: "button", "data-do": "unfold-user", hidden: true }, "Show all"));
+  }
+  if (item.origin === "system") return notice("info", "");
+  return h("div", { class: "message prose", "data-item": item.itemId });
+}
+
+/** @param {HTMLElement} node @param {TextItem} item */
+export function updateText(node, item) {
+  const live = item.status === "create" || item.status === "update";
+  if (item.type === "thinking") return updateThinking(node, item, live);
+  if (item.origin === "system") return setText(/** @type {Element} */ (node.lastElementChild), item.text);
+  if (item.origin === "user") return updateUser(node, item);
+  setAttribute(node, "aria-busy", live ? "true" : null);
+  const blocks = shown.get(node) ?? [];
+  shown.set(node, blocks);
+  if (item.html.length || !item.text) showBlocks(node, item.html, blocks);
+  else setText(node, item.text);
+  if (!live && item.html.length && node.dataset.settled === undefined) {
+    settleBlocks(node, item.html);
+    node.dataset.settled = "";
+  }
+  if (!live) addCopyButtons(node);
+  if (item.status === "error" && item.errorMessage) node.dataset.error = item.errorMessage;
+}
+
+/** @param {HTMLElement} node @param {Extract<TextItem, { type: "message" }>} item */
+function updateUser(node, item) {
+  const [, text, time, more] = /** @type {HTMLElement[]} */ ([...node.children]);
+  if (!text || !time || !more) return;
+  setText(text, item.text.trimEnd());
+  setText(time, clock(item.startedAt));
+  setAttribute(time, "datetime", item.startedAt);
+  const long = item.text.split("\n").length > LINES_MAX || item.text.length > 1200;
+  if (long && node.dataset.folded === undefined) node.dataset.folded = "true";
+  more.hidden = node.dataset.folded !== "true";
+}
+
+/** @param {HTMLElement} node @param {Extract<TextItem, { type: "thinking" }>} item @param {boolean} live */
+function updateThinking(node, item, live) {
+  const [head, body] = /** @type {HTMLElement[]} */ ([...node.children]);
+  if (!head || !body) return;
+  const [, verb, start, ring] = [...head.children];
+  const took = Date.parse(item.emittedAt) - Date.parse(item.startedAt);
+  if (verb) setText(verb, live ? "Thinking" : took >= 1000 ? `Thought for ${duration(took).replace(/\.\ds$/, "s")}` : "Thought");
+  if (start) setText(start, live ? "" : item.text.replace(/\s+/g, " ").replace(/[*_`#]/g, "").trim().slice(0, 160));
+  if (ring instanceof SVGElement) setGlyph(ring, live ? "working" : "idle", live ? "Running" : "");
+  const open = node.dataset.open === "true";
+  setAttribute(head, "aria-expanded", String(open));
+  body.hidden = !open;
+  if (!open) return;
+  const blocks = shown.get(body) ?? [];
+  shown.set(body, blocks);
+  if (item.html.length) showBlocks(body, item.html, blocks);
+  else setText(body, item.text);
+}
+
+/** A line between items. @param {string} picture @param {string} words @param {string} [kind] */
+export function notice(picture, words, kind = "note") {
+  return h("div", { class: "notice", "data-kind": kind }, kind === "error" ? glyph("error") : icon(picture), h("span", {}, words));
+}
+
+/** @param {Event} event @returns {string | null} The item that was opened or closed. */
+export function toggleText(event) {
+  const thought = closest(event, '[data-do="toggle-thinking"]')?.parentElement;
+  if (thought) thought.dataset.open = String(thought.dataset.open !== "true");
+  const user = closest(event, '[data-do="unfold-user"]')?.parentElement;
+  if (user) user.dataset.folded = "false";
+  return (thought ?? user)?.dataset.item ?? null;
+}

@@ -1,0 +1,226 @@
+// main.js: puts one session's page together and talks to the shell.
+import { hearShell, tellShell } from "../shared/bus.js";
+import { copyText } from "../shared/clipboard.js";
+import { closest, find, h, reconcile } from "../shared/dom.js";
+import { oncePerFrame } from "../shared/frame.js";
+import { mark } from "../shared/icons.js";
+import { shortcutOf } from "../shared/keys.js";
+import { load, save } from "../shared/storage.js";
+import { showTheme } from "../shared/theme.js";
+import { mountBanners } from "./banner.js";
+import { lastUserText, mountComposer } from "./composer.js";
+import { agentName } from "./connection.js";
+import { mountHeader } from "./header.js";
+import { mountPlan } from "./plan.js";
+import { createRequests } from "./requests.js";
+import { mountScroller } from "./scroller.js";
+import { createSession } from "./session.js";
+import { mountStatusLine } from "./status-line.js";
+import { drawWhole } from "./tool-body.js";
+import { mountTranscript } from "./transcript.js";
+
+/** The rail stands beside the conversation from this width on. */
+const RAIL_FROM_PX = 980;
+/** How long "Esc again to stop" holds. */
+const ESCAPE_MS = 2000;
+/** A page that takes longer than this shows still lines meanwhile. */
+const SKELETON_MS = 150;
+const PAGE_ITEMS = 100;
+
+const byId = (/** @type {string} */ id) => find(document, `#${id}`);
+const root = byId("session");
+const log = byId("log");
+let visible = false;
+let railWanted = load("rail-hidden") !== true;
+let narrow = innerWidth < RAIL_FROM_PX;
+let escapeUntil = 0;
+let paging = false;
+let waited = false;
+let shown = false;
+
+const draw = oncePerFrame(drawAll);
+const session = createSession(() => visible && draw());
+const { state } = session;
+const requests = createRequests();
+const scroller = mountScroller(log, byId("log-content"), { moved: () => drawStatus(), nearTop: () => void pageOlder() });
+const transcript = mountTranscript(byId("turns"), { session, redraw: draw });
+const header = mountHeader(byId("header"), { session, command: (name) => tellShell({ kind: "command", name }), toggleRail });
+const banners = mountBanners(byId("banners"), { session, reconnect, retry: () => tellShell({ kind: "retry" }) });
+const drawStatus = mountStatusLine(byId("status-line"), { session, isAway: scroller.isAway, toEnd: scroller.follow, act, note: () => (Date.now() < escapeUntil ? "Esc again to stop" : "") });
+const composer = mountComposer(byId("composer"), { session, send, stop, setOption });
+const plan = mountPlan({ rail: byId("rail"), strip: byId("plan-strip") }, { session, reveal });
+
+function drawAll() {
+  if (!visible) return;
+  const first = session.dirty.all;
+  transcript.draw();
+  session.drawn();
+  header.draw({ railOffered: !narrow && plan.offers(), railShown: railWanted });
+  banners.draw();
+  plan.draw(narrow, railWanted);
+  drawStatus();
+  composer.draw();
+  drawEmpty();
+  if (first && !shown) scroller.follow();
+  shown ||= first;
+}
+
+function drawEmpty() {
+  const empty = byId("empty");
+  const { context, loaded, turns, pending, failed } = state;
+  const nothing = loaded && turns.length === 0 && pending === null;
+  empty.hidden = !nothing && (loaded || !waited || failed !== null);
+  byId("older").hidden = !state.more;
+  if (empty.hidden || !context) return;
+  const key = nothing ? `ready ${context.session.cliType} ${context.project?.name} ${state.facts.commands?.length ?? 0}` : "skeleton";
+  if (empty.dataset.key === key) return;
+  empty.dataset.key = key;
+  reconcile(empty, nothing ? readyPage() : [1, 2, 3].map(() => h("div", { class: "skeleton" })));
+}
+
+function readyPage() {
+  const { context, facts } = state;
+  if (!context) return [];
+  return [h("span", { class: "state-tile" }, mark(context.session.cliType)), h("h2", {}, `${agentName(context)} in ${context.project?.name ?? "this project"}`),
+    h("p", {}, "Describe the task. The first message becomes the title."),
+    h("p", { class: "hints" }, ...(facts.commands?.length ? [h("kbd", { class: "kbd" }, "/"), "commands"] : []), h("kbd", { class: "kbd" }, "⇧ ↵"), "new line")];
+}
+
+/** @param {string} text @returns {Promise<boolean>} */
+async function send(text) {
+  session.set({ pending: text, error: null });
+  scroller.follow();
+  const answer = await requests.ask({ type: "session:send", sessionId: sessionId(), content: text });
+  if (answer.type !== "error") return true;
+  session.set({ pending: null });
+  tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  return false;
+}
+
+async function stop() {
+  escapeUntil = 0;
+  if (session.running()) await tellIfFailed(requests.ask({ type: "session:cancel", sessionId: sessionId() }));
+}
+
+async function reconnect() {
+  const cliType = state.context?.session.cliType ?? "";
+  const answer = await requests.ask({ type: "session:reconnect", cliType, sessionId: sessionId() });
+  if (answer.type === "error") session.set({ error: answer });
+  else session.set({ error: null });
+}
+
+/** @param {string} optionId @param {string} value */
+function setOption(optionId, value) {
+  void tellIfFailed(requests.ask({ type: "session:set-option", sessionId: sessionId(), optionId, value }));
+}
+
+/** @param {Promise<import("../shared/messages.js").ServerFrame>} asked */
+async function tellIfFailed(asked) {
+  const answer = await asked;
+  if (answer.type === "error") tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+}
+
+/** @param {"cancel" | "restart" | "retry"} what */
+function act(what) {
+  if (what === "cancel") void stop();
+  else if (what === "restart") void reconnect();
+  else void send(lastUserText(session));
+}
+
+const sessionId = () => state.context?.session.id ?? "";
+
+async function pageOlder() {
+  const before = state.turns[0]?.items[0];
+  if (!state.more || paging || !before) return;
+  paging = true;
+  const answer = await requests.ask({ type: "session:page", sessionId: sessionId(), before, limit: PAGE_ITEMS });
+  if (answer.type === "session:page") scroller.keepPlace(() => {
+    session.prepend(answer.entries, answer.more);
+    drawAll();
+  });
+  paging = false;
+}
+
+/** @param {string} itemId */
+function reveal(itemId) {
+  const node = transcript.node(itemId);
+  if (!node) return;
+  scroller.reveal(node);
+  node.dataset.flash = "";
+  setTimeout(() => delete node.dataset.flash, 1200);
+}
+
+function toggleRail() {
+  railWanted = !railWanted;
+  save("rail-hidden", railWanted ? null : true);
+  draw();
+}
+
+/** @param {HTMLElement} button */
+async function showWhole(button) {
+  const body = button.closest(".tool-body");
+  const itemId = button.closest(".tool")?.getAttribute("data-item") ?? "";
+  const answer = await requests.ask({ type: "session:output", sessionId: sessionId(), itemId });
+  if (answer.type === "session:output" && body instanceof HTMLElement) drawWhole(body, answer.html);
+  else if (answer.type === "error") tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+}
+
+log.addEventListener("click", (event) => {
+  const copy = closest(event, ".copy-code");
+  if (copy) void copyText(copy.closest("figure")?.querySelector("code")?.textContent ?? "", copy);
+  const whole = closest(event, '[data-do="show-whole"]');
+  if (whole) void showWhole(whole);
+  const place = closest(event, "a.ref");
+  if (place) void copyText(place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""), place);
+});
+
+addEventListener("keydown", (event) => {
+  const shortcut = shortcutOf(event);
+  if (shortcut) {
+    event.preventDefault();
+    const name = shortcut.name === "region" ? (composer.hasFocus() ? "region-from-input" : "region-from-log") : shortcut.name;
+    if (name === "rail") toggleRail();
+    else tellShell({ kind: "shortcut", name, index: shortcut.index ?? null });
+  } else if (event.key === "Escape" && !event.defaultPrevented && session.running()) {
+    if (Date.now() < escapeUntil) void stop();
+    else {
+      escapeUntil = Date.now() + ESCAPE_MS;
+      setTimeout(drawStatus, ESCAPE_MS + 50);
+    }
+    drawStatus();
+  }
+});
+
+addEventListener("resize", () => {
+  narrow = innerWidth < RAIL_FROM_PX;
+  draw();
+});
+
+hearShell((message) => {
+  switch (message.kind) {
+    case "context": return session.set({ context: message.context });
+    case "server": return session.apply(message.message);
+    case "answer": return requests.answer(message.id, message.message);
+    case "failed": return session.set({ failed: message.error });
+    case "online": return session.set({ online: message.online });
+    case "theme": return showTheme(message.theme);
+    case "focus": return message.target === "input" ? composer.focus() : log.focus();
+    case "command": return message.name === "rail" ? toggleRail() : undefined;
+    case "visible":
+      visible = message.visible;
+      document.documentElement.toggleAttribute("data-still", !visible);
+      if (visible) drawAll();
+  }
+});
+
+setInterval(() => {
+  if (!visible || !session.running()) return void (visible && banners.tick());
+  drawStatus();
+  transcript.tick(Date.now());
+}, 1000);
+setTimeout(() => {
+  waited = true;
+  if (visible) drawEmpty();
+}, SKELETON_MS);
+root.dataset.ready = "";
+tellShell({ kind: "ready" });

@@ -1,0 +1,24 @@
+// requests.js: what this portlet asks of the server, through the shell.
+import { tellShell } from "../shared/bus.js";
+
+/** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
+/** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
+
+export function createRequests() {
+  /** @type {Map<number, (frame: ServerFrame) => void>} */
+  const waiting = new Map();
+  let next = 1;
+  return {
+    /** @param {ClientMessage} message @returns {Promise<ServerFrame>} An error is an answer too. */
+    ask: (message) => new Promise((resolve) => {
+      const id = next++;
+      waiting.set(id, resolve);
+      tellShell({ kind: "request", id, message });
+    }),
+    /** @param {number} id @param {ServerFrame} frame */
+    answer(id, frame) {
+      waiting.get(id)?.(frame);
+      waiting.delete(id);
+    },
+  };
+}

@@ -1,0 +1,166 @@
+// session.js: one session as this portlet knows it. Messages change it at once; who draws is told once per frame.
+import { mergeUpsert } from "../shared/patch.js";
+
+/** @typedef {import("../shared/patch.js").Item} MergedItem */
+/** @typedef {MergedItem & { startedAt: string }} Item */
+/** @typedef {import("../shared/protocol.js").Upsert} Upsert */
+/** @typedef {import("../shared/protocol.js").TurnRecord} TurnRecord */
+/** @typedef {import("../shared/protocol.js").TurnEvent} TurnEvent */
+/** @typedef {import("../shared/protocol.js").SessionFacts} SessionFacts */
+/** @typedef {import("../shared/protocol.js").ErrorMessage} ErrorMessage */
+/** @typedef {import("../shared/bus.js").Context} Context */
+/** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
+/** A turn and its items in order; `record` is missing for items whose turn we know nothing of. @typedef {{ id: string, items: string[], record?: TurnRecord }} Turn */
+/** @typedef {ReturnType<typeof createSession>} Session */
+
+/** @param {() => void} changed */
+export function createSession(changed) {
+  const state = {
+    /** @type {Context | null} */
+    context: null,
+    /** @type {Map<string, Item>} */
+    items: new Map(),
+    /** In the order they are shown. @type {Turn[]} */
+    turns: [],
+    /** @type {SessionFacts} */
+    facts: {},
+    /** Counts changes to edits, so that the list of changed files is made only when it may differ. */
+    edits: 0,
+    /** There are older items. */
+    more: false,
+    loaded: false,
+    online: true,
+    /** Why it could not be loaded. @type {ErrorMessage | null} */
+    failed: null,
+    /** The last error that came without being asked for. @type {ErrorMessage | null} */
+    error: null,
+    /** A message on its way, not yet confirmed. @type {string | null} */
+    pending: null,
+  };
+  /** What changed since it was last drawn. `all` when everything is new. */
+  const dirty = { all: false, items: /** @type {Set<string>} */ (new Set()), turns: /** @type {Set<string>} */ (new Set()) };
+  /** @type {Map<string, Turn>} */
+  const turnById = new Map();
+
+  /** @param {string} id @param {boolean} [first] @returns {Turn} */
+  function turn(id, first = false) {
+    const known = turnById.get(id);
+    if (known) return known;
+    /** @type {Turn} */
+    const made = { id, items: [] };
+    turnById.set(id, made);
+    if (first) state.turns.unshift(made);
+    else state.turns.push(made);
+    dirty.turns.add(id);
+    return made;
+  }
+
+  /** @param {Upsert} upsert */
+  function put(upsert) {
+    const known = state.items.get(upsert.itemId);
+    state.items.set(upsert.itemId, { ...mergeUpsert(known, upsert), startedAt: known?.startedAt ?? upsert.sourceTimestamp });
+    dirty.items.add(upsert.itemId);
+    if (upsert.type === "tool_call" && upsert.tool?.kind === "edit") state.edits += 1;
+    if (known) return;
+    turn(upsert.turnId).items.push(upsert.itemId);
+    dirty.turns.add(upsert.turnId);
+    if (upsert.type === "message" && upsert.origin === "user") state.pending = null;
+  }
+
+  /** @param {TurnRecord} record */
+  function putRecord(record) {
+    turn(record.turnId).record = record;
+    dirty.turns.add(record.turnId);
+  }
+
+  /** @param {TurnEvent} event */
+  function applyTurn(event) {
+    const before = turn(event.turnId).record;
+    if (event.type === "turn_started") return putRecord({ turnId: event.turnId, status: "running", startedAt: event.at, modelId: event.modelId });
+    const startedAt = before?.startedAt ?? event.at;
+    if (event.type === "turn_complete") putRecord({ ...before, turnId: event.turnId, status: event.status, startedAt, endedAt: event.at, ...(event.usage ? { usage: event.usage } : {}) });
+    else putRecord({ ...before, turnId: event.turnId, status: "error", startedAt, endedAt: event.at, errorCode: event.errorCode, errorMessage: event.errorMessage });
+  }
+
+  function clear() {
+    state.items.clear();
+    state.turns.length = 0;
+    turnById.clear();
+    dirty.all = true;
+    state.edits += 1;
+  }
+
+  /** @param {Extract<ServerFrame, { type: "session:history" }>} history */
+  function applyHistory(history) {
+    if (history.since === undefined) {
+      clear();
+      state.facts = {};
+      state.more = history.more;
+    }
+    // A turn is shown where its items are; one without any on this page only if it still runs.
+    history.entries.forEach(put);
+    for (const record of history.turns) if (turnById.has(record.turnId) || record.status === "running") putRecord(record);
+    Object.assign(state.facts, history.facts);
+    if (state.context) state.context = { ...state.context, session: history.session };
+    state.loaded = true;
+    state.failed = null;
+    state.pending = null;
+  }
+
+  /** Older items, above what is there. @param {Upsert[]} entries @param {boolean} more */
+  function prepend(entries, more) {
+    const fresh = entries.filter(({ itemId }) => !state.items.has(itemId));
+    for (const upsert of [...fresh].reverse()) {
+      state.items.set(upsert.itemId, { ...mergeUpsert(undefined, upsert), startedAt: upsert.sourceTimestamp });
+      turn(upsert.turnId, true).items.unshift(upsert.itemId);
+      dirty.items.add(upsert.itemId);
+      dirty.turns.add(upsert.turnId);
+    }
+    state.edits += 1;
+    state.more = more && fresh.length > 0;
+    changed();
+  }
+
+  /** @param {ServerFrame} frame */
+  function apply(frame) {
+    const { context } = state;
+    switch (frame.type) {
+      case "session:history": applyHistory(frame); break;
+      case "session:upsert": put(frame.payload); break;
+      case "session:turn": applyTurn(frame.payload); break;
+      case "session:facts": Object.assign(state.facts, frame.facts); break;
+      case "session:title-updated":
+        if (context) state.context = { ...context, session: { ...context.session, title: frame.title } };
+        break;
+      case "session:state": {
+        const { attention, continuity, lastActiveAt, reason, since } = frame;
+        if (context) state.context = { ...context, session: { ...context.session, attention, continuity, lastActiveAt, reason, since } };
+        break;
+      }
+      case "agent:status":
+        if (context) state.context = { ...context, status: frame };
+        if (frame.status === "connected") state.error = null;
+        break;
+      case "error": state.error = frame; break;
+      default: return;
+    }
+    changed();
+  }
+
+  return {
+    state, dirty, apply, prepend,
+    /** @param {Partial<typeof state>} part */
+    set(part) {
+      Object.assign(state, part);
+      changed();
+    },
+    running: () => state.turns.findLast((one) => one.record?.status === "running"),
+    /** The newest item's kind says what the agent is at. */
+    lastItem: () => state.items.get(state.turns.at(-1)?.items.at(-1) ?? ""),
+    drawn() {
+      dirty.all = false;
+      dirty.items.clear();
+      dirty.turns.clear();
+    },
+  };
+}

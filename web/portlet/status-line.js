@@ -1,0 +1,80 @@
+// status-line.js: the line above the input: what goes on, or how the last turn ended.
+import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
+import { glyph, icon, setGlyph } from "../shared/icons.js";
+import { compact, elapsed } from "../shared/time.js";
+import { agentName, connectionOf } from "./connection.js";
+import { kindOf } from "./tool-words.js";
+
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("../shared/protocol.js").Attention} Attention */
+/** @typedef {{ attention: Attention, words: string, meta: string, actions: ("cancel" | "restart" | "retry")[] }} Status */
+
+const LABELS = { cancel: "Cancel", restart: "Restart", retry: "Retry" };
+
+/**
+ * @param {HTMLElement} root
+ * @param {{ session: Session, isAway: () => boolean, toEnd: () => void, act: (what: "cancel" | "restart" | "retry") => void, note: () => string }} deps
+ */
+export function mountStatusLine(root, { session, isAway, toEnd, act, note }) {
+  const sign = glyph("idle");
+  const words = h("span", { class: "status-words" });
+  const meta = h("span", { class: "status-meta tabular truncate" });
+  const actions = h("span", { class: "status-actions" });
+  const down = h("button", { class: "to-bottom", type: "button", hidden: true }, icon("arrow-down"), "Scroll to bottom");
+  root.append(sign, words, meta, actions, down);
+  down.addEventListener("click", toEnd);
+  actions.addEventListener("click", (event) => {
+    const what = closest(event, "[data-act]")?.dataset.act;
+    if (what === "cancel" || what === "restart" || what === "retry") act(what);
+  });
+
+  return function draw() {
+    const now = statusOf(session, Date.now());
+    const hint = note();
+    setGlyph(sign, now.attention, "");
+    setAttribute(sign, "data-gone", now.attention === "idle");
+    setText(words, now.words);
+    setText(meta, hint ? `${now.meta} · ${hint}` : now.meta);
+    if (actions.dataset.now !== now.actions.join()) {
+      actions.dataset.now = now.actions.join();
+      reconcile(actions, now.actions.map((what) => h("button", { class: "button", type: "button", "data-kind": "ghost", "data-act": what }, what === "retry" ? icon("refresh") : null, LABELS[what])));
+    }
+    down.hidden = !isAway();
+  };
+}
+
+/** @param {Session} session @param {number} now @returns {Status} */
+export function statusOf(session, now) {
+  const { state } = session;
+  const { context, facts } = state;
+  const running = session.running();
+  const quiet = { attention: /** @type {Attention} */ ("idle"), words: "", meta: "", actions: [] };
+  if (!context) return quiet;
+  const connection = connectionOf(context);
+  if (connection === "disconnected" || connection === "reconnecting") return quiet;
+  if (running?.record) {
+    if (context.session.attention === "needs_permission") return { attention: "needs_permission", words: "Waiting for your decision", meta: elapsed(now - Date.parse(context.session.since ?? running.record.startedAt)), actions: [] };
+    if (facts.silentMs) return { attention: "working", words: `No output for ${Math.round(facts.silentMs / 1000)} s`, meta: "", actions: ["cancel", "restart"] };
+    const activity = facts.activity || doing(session);
+    return { attention: "working", words: "Working", meta: elapsed(now - Date.parse(running.record.startedAt)) + (activity ? ` · ${activity}` : ""), actions: [] };
+  }
+  if (state.pending !== null || connection === "starting") return { attention: "starting", words: `Starting ${agentName(context)}`, meta: "", actions: [] };
+  const last = state.turns.at(-1);
+  const record = last?.record;
+  if (!last || !record?.endedAt) return quiet;
+  if (record.status === "error") return { attention: "error", words: "Turn failed", meta: record.errorMessage ?? "", actions: ["retry"] };
+  if (record.status === "cancelled") return { ...quiet, meta: "Stopped" };
+  const calls = last.items.filter((id) => state.items.get(id)?.type === "tool_call").length;
+  const tokens = record.usage ? record.usage.inputTokens + record.usage.outputTokens + (record.usage.cacheReadInputTokens ?? 0) + (record.usage.cacheCreationInputTokens ?? 0) : 0;
+  const parts = [`Finished in ${elapsed(Date.parse(record.endedAt) - Date.parse(record.startedAt))}`, calls ? `${calls} tool ${calls === 1 ? "call" : "calls"}` : "", tokens ? `${compact(tokens)} tokens` : ""];
+  return { ...quiet, meta: parts.filter(Boolean).join(" · ") };
+}
+
+/** What the agent is at, by its newest item. @param {Session} session */
+function doing(session) {
+  const item = session.lastItem();
+  if (!item || item.status === "complete" || item.status === "error") return "";
+  if (item.type === "thinking") return "thinking";
+  if (item.type === "message") return item.origin === "agent" ? "writing" : "";
+  return { read: "reading", edit: "editing", search: "searching", execute: "running a command", fetch: "fetching" }[/** @type {string} */ (kindOf(item))] ?? item.toolName;
+}

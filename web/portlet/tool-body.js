@@ -1,0 +1,66 @@
+// tool-body.js: what a tool call shows when it is open: what it printed, changed, read or was told.
+import { h } from "../shared/dom.js";
+import { addCopyButtons, showBlocks, showSection } from "./html.js";
+import { stateOf } from "./tool-words.js";
+
+/** @typedef {import("./tool.js").ToolItem} ToolItem */
+/** What each body shows now. @type {WeakMap<HTMLElement, { sections: unknown, blocks: string[], text: string, whole: boolean }>} */
+const shown = new WeakMap();
+/** Lines of plain output that stay in the page. */
+const LINES_MAX = 2000;
+
+/**
+ * @param {HTMLElement} body
+ * @param {ToolItem} item
+ */
+export function drawBody(body, item) {
+  const now = shown.get(body) ?? { sections: undefined, blocks: [], text: "", whole: false };
+  if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }));
+  shown.set(body, now);
+  if (now.whole) return;
+  const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);
+  if (!sections || !output || !more) return;
+  if (now.sections !== item.sections) {
+    now.sections = item.sections;
+    sections.replaceChildren(...(item.sections ?? []).map((section) => {
+      const node = h("div", { class: "tool-section", "data-kind": section.kind });
+      showSection(node, section.html);
+      addCopyButtons(node);
+      return node;
+    }));
+  }
+  const hasOutput = (item.sections ?? []).some(({ kind }) => kind === "output");
+  const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 20;
+  if (item.html.length) showBlocks(output, item.html, now.blocks);
+  else if (!hasOutput) drawText(output, faultText(item), now);
+  output.hidden = item.html.length === 0 && (hasOutput || faultText(item) === "");
+  if (atEnd && stateOf(item) === "running") output.scrollTop = output.scrollHeight;
+  const cut = (item.sections ?? []).reduce((sum, { cutLines }) => sum + (cutLines ?? 0), 0);
+  more.hidden = cut === 0 && !item.html.some((line) => line.startsWith('<div class="cut"'));
+  more.textContent = cut ? `Show all (${cut.toLocaleString()} more lines)` : "Show all";
+}
+
+/** What was printed; for a failure without a word, the reason we have. @param {ToolItem} item */
+function faultText(item) {
+  return item.text || (stateOf(item) === "failed" ? (item.errorMessage ?? "Failed without a message") : "");
+}
+
+/** Output that came as text: what is new is appended, the oldest lines go. @param {HTMLElement} output @param {string} text @param {{ text: string }} now */
+function drawText(output, text, now) {
+  if (text === now.text) return;
+  const lines = text.split("\n");
+  output.textContent = lines.length > LINES_MAX ? lines.slice(-LINES_MAX).join("\n") : text;
+  now.text = text;
+}
+
+/** Puts the whole output in place of the cut one. @param {HTMLElement} body @param {string[]} html */
+export function drawWhole(body, html) {
+  const now = shown.get(body);
+  const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);
+  if (!now || !sections || !output || !more) return;
+  now.whole = true;
+  sections.replaceChildren();
+  output.hidden = false;
+  showBlocks(output, html, (now.blocks = []));
+  more.hidden = true;
+}

@@ -1,0 +1,164 @@
+// transcript.js: draws turns and their items. It knows items and nodes; never the shell.
+import { h, reconcile, setAttribute, setText } from "../shared/dom.js";
+import { icon } from "../shared/icons.js";
+import { duration } from "../shared/time.js";
+import { flow } from "./flow.js";
+import { createText, notice, toggleText, updateText } from "./items.js";
+import { createTool, tickTool, toggleTool, updateTool } from "./tool.js";
+import { groupWords, stateOf, timeOf } from "./tool-words.js";
+
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("./session.js").Item} Item */
+/** @typedef {import("./session.js").Turn} Turn */
+/** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
+
+/**
+ * @param {HTMLElement} root
+ * @param {{ session: Session, redraw: () => void }} deps
+ */
+export function mountTranscript(root, { session, redraw }) {
+  const { state, dirty } = session;
+  /** @type {Map<string, HTMLElement>} */
+  const nodes = new Map();
+  /** @type {Map<string, HTMLElement>} */
+  const turns = new Map();
+  /** @type {Map<string, HTMLElement>} */
+  const groups = new Map();
+  const pending = h("section", { class: "turn" }, h("article", { class: "user-turn", "data-pending": true }, h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text" })));
+
+  root.addEventListener("click", (event) => {
+    const id = toggleTool(event) ?? toggleText(event);
+    const group = event.target instanceof Element ? event.target.closest(".group") : null;
+    if (id) dirty.items.add(id);
+    else if (group instanceof HTMLElement && event.target instanceof Element && event.target.closest(".group > .tool-head")) {
+      group.dataset.open = String(group.dataset.open !== "true");
+      drawGroupOpen(group);
+    }
+    if (id) redraw();
+  });
+
+  /** @param {Item} item */
+  function node(item) {
+    const known = nodes.get(item.itemId);
+    if (known) return known;
+    const made = item.type === "tool_call" ? createTool(item.itemId) : createText(item);
+    nodes.set(item.itemId, made);
+    dirty.items.add(item.itemId);
+    return made;
+  }
+
+  /** @param {ToolItem[]} calls */
+  function group(calls) {
+    const key = calls[0]?.itemId ?? "";
+    let own = groups.get(key);
+    if (!own) {
+      const chevron = icon("chevron-right");
+      chevron.classList.add("chevron");
+      own = h("div", { class: "group" }, h("button", { class: "tool-head", type: "button", "aria-expanded": "false" },
+        icon("layers"), h("span", { class: "tool-verb" }, "Explored"), h("span", { class: "tool-detail" }),
+        h("span", { class: "tool-end" }, h("span", { class: "tool-time" }), icon("check")), chevron), h("div", { class: "group-body", hidden: true }));
+      groups.set(key, own);
+    }
+    const took = calls.reduce((sum, call) => sum + timeOf(call, 0), 0);
+    setText(/** @type {Element} */ (own.querySelector(".tool-detail")), groupWords(calls));
+    setText(/** @type {Element} */ (own.querySelector(".tool-time")), took >= 50 ? duration(took) : "");
+    reconcile(/** @type {Element} */ (own.lastElementChild), calls.map(node));
+    drawGroupOpen(own);
+    return own;
+  }
+
+  /** @param {HTMLElement} own */
+  function drawGroupOpen(own) {
+    const open = own.dataset.open === "true";
+    setAttribute(/** @type {Element} */ (own.firstElementChild), "aria-expanded", String(open));
+    /** @type {HTMLElement} */ (own.lastElementChild).hidden = !open;
+  }
+
+  /** @param {string[]} ids @param {string | undefined} parent */
+  function steps(ids, parent) {
+    const items = ids.flatMap((id) => {
+      const item = state.items.get(id);
+      const owner = item?.parentItemId && state.items.has(item.parentItemId) ? item.parentItemId : undefined;
+      return item && owner === parent ? [item] : [];
+    });
+    return flow(items).map((step) => ("group" in step ? group(step.group) : node(step.item)));
+  }
+
+  /** @param {Turn} turn */
+  function drawTurn(turn) {
+    let own = turns.get(turn.id);
+    if (!own) {
+      own = h("section", { class: "turn", "data-turn": turn.id });
+      turns.set(turn.id, own);
+    }
+    const status = turn.record?.status;
+    setAttribute(own, "aria-busy", status === "running" ? "true" : null);
+    const children = steps(turn.items, undefined);
+    if (status === "cancelled") children.push(endNote(own, "info", "Stopped", "note"));
+    if (status === "error") children.push(endNote(own, "info", `Turn ended: ${turn.record?.errorMessage ?? "it failed"}`, "error"));
+    reconcile(own, children);
+    for (const id of turn.items) {
+      const item = state.items.get(id);
+      const owner = nodes.get(id);
+      if (item?.type === "tool_call" && item.tool?.kind === "agent" && owner) reconcile(/** @type {Element} */ (owner.querySelector(":scope > .tool-nested")), steps(turn.items, id));
+      // Whether a command folds depends on what came after it.
+      if (item?.type === "tool_call" && item.tool?.kind === "execute") dirty.items.add(id);
+    }
+    return own;
+  }
+
+  /** @param {HTMLElement} own @param {string} picture @param {string} words @param {string} kind */
+  function endNote(own, picture, words, kind) {
+    const known = own.querySelector(":scope > .turn-end");
+    if (known instanceof HTMLElement && known.dataset.words === words) return known;
+    const made = notice(picture, words, kind === "error" ? "note" : kind);
+    made.classList.add("turn-end");
+    made.dataset.words = words;
+    return made;
+  }
+
+  /** @param {string} id */
+  function drawItem(id) {
+    const item = state.items.get(id);
+    const own = nodes.get(id);
+    if (!item || !own) return;
+    if (item.type !== "tool_call") return updateText(own, item);
+    const place = { root: state.context?.project?.path ?? "", home: state.context?.home ?? "" };
+    updateTool(own, item, { place, isLast: session.lastItem() === item, now: Date.now() });
+  }
+
+  /** A call that changed its form may belong to a group now. @param {string} id */
+  function touchTurnOf(id) {
+    const item = state.items.get(id);
+    if (item?.type === "tool_call" && stateOf(item) !== "running") dirty.turns.add(item.turnId);
+    if (item && item.type !== "tool_call" && (!nodes.has(id) || (item.status === "complete" && item.text === ""))) dirty.turns.add(item.turnId);
+  }
+
+  return {
+    node: (/** @type {string} */ id) => nodes.get(id),
+    draw() {
+      if (dirty.all) {
+        for (const map of [nodes, turns, groups]) map.clear();
+        for (const turn of state.turns) dirty.turns.add(turn.id);
+      }
+      dirty.items.forEach(touchTurnOf);
+      if (dirty.turns.size) {
+        for (const turn of state.turns) if (dirty.turns.has(turn.id)) drawTurn(turn);
+        const shown = state.turns.flatMap((turn) => turns.get(turn.id) ?? []);
+        reconcile(root, shown);
+      }
+      dirty.items.forEach(drawItem);
+      if (state.pending !== null) {
+        setText(/** @type {Element} */ (pending.querySelector(".user-text")), state.pending);
+        root.append(pending);
+      } else pending.remove();
+    },
+    tick(/** @type {number} */ now) {
+      for (const id of session.running()?.items ?? []) {
+        const item = state.items.get(id);
+        const own = nodes.get(id);
+        if (own && item?.type === "tool_call") tickTool(own, item, now);
+      }
+    },
+  };
+}

@@ -1,0 +1,103 @@
+// bus.js: the only owner of postMessage. Shell and portlets share an origin; every message is checked for its origin,
+// for the window it came from, and for its shape.
+
+/** @typedef {import("./protocol.js").ClientMessage} ClientMessage */
+/** @typedef {import("./protocol.js").ErrorMessage} ErrorMessage */
+/** @typedef {import("./messages.js").ServerFrame} ServerFrame */
+/** @typedef {import("./protocol.js").SessionSummary} SessionSummary */
+/** @typedef {import("./protocol.js").AgentInfo} AgentInfo */
+/** @typedef {import("./protocol.js").Project} Project */
+/** @typedef {Extract<import("./protocol.js").ServerMessage, { type: "agent:status" }>} AgentStatusMessage */
+
+/**
+ * What a portlet must know before it can show anything.
+ * @typedef {{ session: SessionSummary, agent: AgentInfo | null, project: Project | null, home: string, status: AgentStatusMessage | null }} Context
+ */
+/**
+ * @typedef {{ kind: "context", context: Context }
+ *   | { kind: "server", message: ServerFrame }
+ *   | { kind: "answer", id: number, message: ServerFrame }
+ *   | { kind: "failed", error: ErrorMessage }
+ *   | { kind: "visible", visible: boolean }
+ *   | { kind: "online", online: boolean }
+ *   | { kind: "theme", theme: "dark" | "light" }
+ *   | { kind: "focus", target: "input" | "log" }
+ *   | { kind: "command", name: string }} ToPortlet
+ */
+/**
+ * @typedef {{ kind: "ready" }
+ *   | { kind: "request", id: number, message: ClientMessage }
+ *   | { kind: "retry" }
+ *   | { kind: "say", text: string, detail: string | null }
+ *   | { kind: "shortcut", name: string, index: number | null }
+ *   | { kind: "command", name: string }} ToShell
+ */
+
+/** The shape of each message: the type of every field. */
+const SHAPES = {
+  /** @type {Record<string, Record<string, string>>} */
+  portlet: {
+    context: { context: "object" },
+    server: { message: "object" },
+    answer: { id: "number", message: "object" },
+    failed: { error: "object" },
+    visible: { visible: "boolean" },
+    online: { online: "boolean" },
+    theme: { theme: "string" },
+    focus: { target: "string" },
+    command: { name: "string" },
+  },
+  /** @type {Record<string, Record<string, string>>} */
+  shell: {
+    ready: {},
+    request: { id: "number", message: "object" },
+    retry: {},
+    say: { text: "string" },
+    shortcut: { name: "string" },
+    command: { name: "string" },
+  },
+};
+
+/**
+ * @param {any} value
+ * @param {Record<string, Record<string, string>>} shapes
+ */
+function hasShape(value, shapes) {
+  const fields = value && typeof value === "object" && typeof value.kind === "string" && Object.hasOwn(shapes, value.kind) ? shapes[value.kind] : undefined;
+  return fields !== undefined && Object.entries(fields).every(([name, kind]) => typeof value[name] === kind && value[name] !== null);
+}
+
+/**
+ * The shell's side: hears every portlet, and knows which one spoke.
+ * @param {(source: Window, message: ToShell) => void} heard
+ */
+export function hearPortlets(heard) {
+  addEventListener("message", (event) => {
+    if (event.origin !== location.origin || !event.source || !hasShape(event.data, SHAPES.shell)) return;
+    heard(/** @type {Window} */ (event.source), event.data);
+  });
+}
+
+/**
+ * @param {Window | null} portlet
+ * @param {ToPortlet} message
+ */
+export function tellPortlet(portlet, message) {
+  portlet?.postMessage(message, location.origin);
+}
+
+/**
+ * The portlet's side: hears only the shell.
+ * @param {(message: ToPortlet) => void} heard
+ */
+export function hearShell(heard) {
+  addEventListener("message", (event) => {
+    if (event.origin !== location.origin || event.source !== parent || parent === window) return;
+    if (hasShape(event.data, SHAPES.portlet)) heard(event.data);
+  });
+}
+
+/** @param {ToShell} message */
+export function tellShell(message) {
+  if (parent !== window) parent.postMessage(message, location.origin);
+}

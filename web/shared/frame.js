@@ -1,0 +1,32 @@
+// frame.js: at most one write per frame. A window that is not shown has no frames, so there a timer stands in.
+
+/** However slow the machine, the page is never further behind than this. */
+const BEHIND_MS_MAX = 80;
+
+/**
+ * @param {() => void} write
+ * @returns {() => void} Asks for one call of `write`, soon; further calls before it happens are free. Frames that are
+ *   expensive are made rarer, so that there is time left for the user.
+ */
+export function oncePerFrame(write) {
+  let asked = false;
+  let notBefore = 0;
+  const run = () => {
+    asked = false;
+    const start = performance.now();
+    write();
+    // Behind the frame's layout and paint.
+    setTimeout(() => {
+      const cost = performance.now() - start;
+      notBefore = start + cost + Math.min(BEHIND_MS_MAX, cost > 12 ? 2 * cost : 0);
+    });
+  };
+  return () => {
+    if (asked) return;
+    asked = true;
+    const wait = notBefore - performance.now();
+    if (document.visibilityState === "hidden") setTimeout(run, 50);
+    else if (wait > 4) setTimeout(() => requestAnimationFrame(run), wait - 4);
+    else requestAnimationFrame(run);
+  };
+}

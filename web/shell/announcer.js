@@ -1,0 +1,48 @@
+// announcer.js: says in words, for those who do not see it, what changed. At most one sentence every three seconds.
+
+const PAUSE_MS = 3000;
+
+/** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
+
+/**
+ * @param {HTMLElement} root A polite live region.
+ * @param {(cliType: string) => string} agentName
+ */
+export function mountAnnouncer(root, agentName) {
+  /** @type {Map<string, string>} */
+  const known = new Map();
+  /** @type {string[]} */
+  const waiting = [];
+  let busy = false;
+
+  function say() {
+    const words = waiting.shift();
+    busy = words !== undefined;
+    if (words === undefined) return;
+    root.textContent = words;
+    setTimeout(say, PAUSE_MS);
+  }
+
+  /** @param {Iterable<SessionSummary>} sessions */
+  return function update(sessions) {
+    for (const session of sessions) {
+      const before = known.get(session.id);
+      if (before === session.attention) continue;
+      known.set(session.id, session.attention);
+      if (before === undefined) continue;
+      const words = sentence(session, agentName(session.cliType));
+      if (words) waiting.push(words);
+    }
+    waiting.splice(0, waiting.length - 5);
+    if (!busy) say();
+  };
+}
+
+/** @param {SessionSummary} session @param {string} agent */
+function sentence({ attention, title, reason }, agent) {
+  if (attention === "needs_permission") return `${agent} needs permission in ${title}`;
+  if (attention === "finished") return `Finished: ${title}`;
+  if (attention === "error") return `${reason ?? "Turn failed"}: ${title}`;
+  if (attention === "disconnected") return `Connection to ${agent} lost: ${title}`;
+  return "";
+}

@@ -1,0 +1,220 @@
+// commands.js: everything the user can ask for by a key, a button, a menu or the palette.
+import { copyText } from "../shared/clipboard.js";
+import { h } from "../shared/dom.js";
+import { mod, nav } from "../shared/keys.js";
+import { openMenu } from "../shared/menu.js";
+import { openAddProject } from "./add-project.js";
+import { isOpen, openDialog } from "./dialog.js";
+import { openPalette } from "./palette.js";
+import { openPicker } from "./picker.js";
+
+/** @typedef {import("../shared/menu.js").MenuEntry} MenuEntry */
+/** @typedef {HTMLElement | { x: number, y: number }} Place */
+
+/**
+ * @param {{
+ *   app: HTMLElement, store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
+ *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, tree: ReturnType<typeof import("./tree.js").mountTree>,
+ *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void,
+ *   needs: () => import("./needs-you.js").Need[],
+ * }} deps
+ */
+export function createCommands({ app, store, workspace, actions, portlets, resize, toast, changeTheme, needs }) {
+  /** @type {ReturnType<typeof openPicker> | null} */
+  let picker = null;
+  store.subscribe((changes) => {
+    if (picker && !picker.closed() && (changes.agents || changes.projects)) picker.update();
+  });
+
+  /** @param {string} sessionId */
+  function open(sessionId) {
+    resize.closeDrawer();
+    workspace.open(sessionId);
+    portlets.show(sessionId);
+    portlets.tellCurrent({ kind: "focus", target: "input" });
+  }
+
+  /** @param {string} sessionId */
+  function close(sessionId) {
+    if (workspace.starts().some(({ key }) => key === sessionId)) return void workspace.end(sessionId);
+    const hadFocus = document.activeElement?.tagName === "IFRAME";
+    workspace.close(sessionId);
+    portlets.close(sessionId);
+    const next = workspace.current();
+    // Keys pressed next belong to what is in view now.
+    if (hadFocus && next !== null) {
+      portlets.show(next);
+      portlets.tellCurrent({ kind: "focus", target: "input" });
+    } else if (hadFocus) document.getElementById("sheet")?.focus();
+  }
+
+  /** @param {string} [projectId] */
+  function newSession(projectId) {
+    const own = projectId ?? store.state.sessions.get(workspace.current() ?? "")?.projectId ?? store.state.projects[0]?.id;
+    if (!own) return openAddProject({ complete: actions.complete, add: actions.addProject });
+    actions.refreshAgents();
+    picker = openPicker({ store, projectId: own, create: (project, cliType) => {
+      resize.closeDrawer();
+      void actions.createSession(project, cliType);
+    } });
+  }
+
+  /** The next one that waits: after the one in view, else the first. @param {string} [attention] */
+  function next(attention) {
+    const waiting = needs().flatMap((need) => (need.kind === "session" && (!attention || need.session.attention === attention) ? [need.session.id] : []));
+    if (waiting.length === 0) return void toast("Nothing needs you");
+    const at = waiting.indexOf(workspace.current() ?? "");
+    open(waiting[(at + 1) % waiting.length] ?? "");
+  }
+
+  /** @param {number} step */
+  function stepTab(step) {
+    const all = workspace.order();
+    const at = all.indexOf(workspace.current() ?? "");
+    const id = all[(at + step + all.length) % all.length];
+    if (id) open(id);
+  }
+
+  /** @param {number} step */
+  function region(step) {
+    const regions = [
+      () => /** @type {HTMLElement | null} */ (document.querySelector('#tree [tabindex="0"]') ?? document.querySelector("#sidebar .search"))?.focus(),
+      () => commands.focusTabs(),
+      () => (workspace.current() ? portlets.tellCurrent({ kind: "focus", target: "log" }) : document.getElementById("sheet")?.focus()),
+      () => (workspace.current() ? portlets.tellCurrent({ kind: "focus", target: "input" }) : document.getElementById("sheet")?.focus()),
+    ];
+    const active = document.activeElement;
+    const now = active?.closest("#sidebar") ? 0 : active?.closest("#tab-bar") ? 1 : active?.tagName === "IFRAME" ? commands.portletRegion : active?.closest("#sheet") ? 2 : -1;
+    regions[(now + step + regions.length) % regions.length]?.();
+  }
+
+  /** @param {string} sessionId */
+  function renameDialog(sessionId) {
+    const input = h("input", { type: "text", name: "title", "aria-label": "Title", value: store.state.sessions.get(sessionId)?.title ?? "", maxlength: 200 });
+    const form = h("form", { method: "dialog" }, h("h2", {}, "Rename session"), input,
+      h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"), h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Rename")));
+    const dialog = openDialog({ label: "Rename session", className: "text-dialog" }, form);
+    form.addEventListener("submit", () => input.value.trim() && actions.rename(sessionId, input.value.trim()));
+    form.querySelector('[data-do="cancel"]')?.addEventListener("click", () => dialog.close());
+    input.select();
+  }
+
+  /** @param {Place} at @param {string} projectId */
+  function projectMenu(at, projectId) {
+    const project = store.project(projectId);
+    if (!project) return;
+    openMenu(at, project.name, [
+      { label: "New session", icon: "plus", hint: nav("N"), run: () => newSession(projectId) },
+      { label: "Copy path", icon: "copy", run: () => void copy(project.path, "Path copied") },
+      "line",
+      { label: "Remove from sidebar", icon: "close", run: () => void actions.removeProject(projectId) },
+    ]);
+  }
+
+  /** @param {string} sessionId @returns {MenuEntry[]} */
+  function sessionEntries(sessionId) {
+    const isTab = workspace.order().includes(sessionId);
+    return [
+      { label: "Rename", icon: "pencil", run: () => renameDialog(sessionId) },
+      { label: "Copy session id", icon: "copy", run: () => void copy(sessionId, "Session id copied") },
+      { label: "Archive", icon: "archive", run: () => void actions.archive(sessionId) },
+      ...(isTab ? /** @type {MenuEntry[]} */ (["line", { label: "Close tab", icon: "close", hint: nav("W"), run: () => close(sessionId) }]) : []),
+    ];
+  }
+
+  /** @param {string} text @param {string} words */
+  const copy = async (text, words) => void toast((await copyText(text)) ? words : "Could not copy");
+
+  /** @returns {import("./palette.js").PaletteCommand[]} */
+  const paletteCommands = () => [
+    { label: "New session", icon: "plus", keys: nav("N"), run: () => newSession() },
+    { label: "Add project…", icon: "folder", run: () => openAddProject({ complete: actions.complete, add: actions.addProject }) },
+    { label: "Review next session that needs you", icon: "arrow-down", keys: mod("J"), run: () => next() },
+    ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({ label: `Reconnect ${name}`, icon: "refresh", run: () => actions.reconnect(cliType) })),
+    ...store.state.projects.map(({ name, id }) => ({ label: `Remove project ${name} from the sidebar`, icon: "close", run: () => void actions.removeProject(id) })),
+    ...(workspace.current() ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }] : []),
+    { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: () => resize.toggle() },
+    { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
+    { label: "Change theme", icon: "moon", run: changeTheme },
+  ];
+
+  /** @type {Record<string, (index: number, from?: HTMLElement) => void>} */
+  const table = {
+    palette: () => openPalette({ store, commands: paletteCommands(), open }),
+    next: () => next(),
+    "next-of": (_, from) => next(from?.dataset.attention),
+    sidebar: () => resize.toggle(),
+    rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
+    theme: changeTheme,
+    "new-session": () => newSession(),
+    "add-project": () => openAddProject({ complete: actions.complete, add: actions.addProject }),
+    "close-tab": () => {
+      const id = workspace.currentStart()?.key ?? workspace.current();
+      if (id) close(id);
+    },
+    "previous-tab": () => stepTab(-1),
+    "next-tab": () => stepTab(1),
+    "move-tab": (step) => workspace.moveCurrent(step),
+    tab: (index) => {
+      const id = workspace.order()[index];
+      if (id) open(id);
+    },
+    region,
+    "open-sessions": (_, from) => openMenu(from ?? { x: innerWidth - 240, y: 56 }, "Open sessions", workspace.order().map((id) => ({
+      label: store.state.sessions.get(id)?.title ?? id, checked: id === workspace.current(), run: () => open(id),
+    }))),
+  };
+
+  /** @param {string} name @param {number} [index] @param {HTMLElement} [from] @returns {boolean} */
+  function run(name, index = 0, from) {
+    const command = table[name];
+    if (!command || isOpen()) return false;
+    command(index, from);
+    return true;
+  }
+
+  const commands = {
+    open, close, newSession, run,
+    focusTabs: () => {},
+    /** Which part of a portlet had focus last: 2 the conversation, 3 the input. */
+    portletRegion: 3,
+    escape() {
+      const start = workspace.currentStart();
+      if (isOpen()) return;
+      if (app.dataset.drawer !== undefined) resize.closeDrawer();
+      else if (start) workspace.end(start.key);
+    },
+    /** @param {string} sessionId @param {import("../shared/bus.js").ToShell} message */
+    fromPortlet(sessionId, message) {
+      if (message.kind === "shortcut") {
+        const from = { "region-from-log": 2, "region-from-input": 3 }[message.name];
+        if (from) commands.portletRegion = from;
+        run(from ? "region" : message.name, message.index ?? 0);
+      } else if (message.kind === "say") toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
+      else if (message.kind === "command") {
+        if (message.name === "rename") renameDialog(sessionId);
+        if (message.name === "archive") void actions.archive(sessionId);
+        if (message.name === "close") close(sessionId);
+        if (message.name === "copy-id") void copy(sessionId, "Session id copied");
+      }
+    },
+    tabActions: {
+      /** @param {string} id */
+      activate: (id) => {
+        if (workspace.starts().some(({ key }) => key === id)) return workspace.showStart(id);
+        workspace.open(id);
+        portlets.show(id);
+      },
+      close,
+      move: workspace.move,
+      /** @param {string} id @param {{ x: number, y: number }} at */
+      menu: (id, at) => openMenu(at, "Session", sessionEntries(id)),
+    },
+    treeActions: {
+      open, newSession, projectMenu,
+      archive: (/** @type {string} */ id) => void actions.archive(id),
+      sessionMenu: (/** @type {Place} */ at, /** @type {string} */ id) => openMenu(at, store.state.sessions.get(id)?.title ?? "Session", sessionEntries(id)),
+    },
+  };
+  return commands;
+}

@@ -1,0 +1,31 @@
+// dialog.js: a modal dialog. The browser keeps focus inside; we give it back where it was.
+import { h } from "../shared/dom.js";
+
+/**
+ * @param {{ label: string, className: string, closed?: () => void }} options
+ * @param {...Node} children
+ */
+export function openDialog({ label, className, closed }, ...children) {
+  const back = document.activeElement;
+  const dialog = h("dialog", { class: `dialog ${className}`, "aria-label": label, "aria-modal": "true" }, ...children);
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (back instanceof HTMLElement && back.isConnected) back.focus();
+    closed?.();
+  });
+  dialog.addEventListener("pointerdown", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  dialog.showModal();
+  return dialog;
+}
+
+/**
+ * One hint in a dialog's foot: keys and what they do.
+ * @param {(string | Node)[]} keys
+ * @param {string} words
+ */
+export const hint = (keys, words) => h("span", { class: "hint" }, ...keys.map((key) => h("kbd", { class: "kbd", "aria-hidden": "true" }, key)), h("span", {}, words));
+
+export const isOpen = () => document.querySelector("dialog[open]") !== null;

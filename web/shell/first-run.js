@@ -1,0 +1,59 @@
+// first-run.js: the page of a user without projects.
+import { h, reconcile } from "../shared/dom.js";
+import { icon, mark } from "../shared/icons.js";
+import { commandLine } from "./footer.js";
+import { createPathField } from "./path-field.js";
+
+/** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
+
+/**
+ * @param {{ complete: (prefix: string) => Promise<import("../shared/protocol.js").PathCompletion[]>, add: import("./add-project.js").AddProject }} deps
+ */
+export function createFirstRun({ complete, add }) {
+  const path = createPathField({ complete, submit: () => void submit() });
+  const agents = h("div", { class: "card-list" });
+  const form = h("form", { class: "first-field" }, path.field, h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Add project"), path.alert, path.list);
+  const root = h("div", { class: "centered" }, h("div", { class: "first-run" },
+    h("h2", { class: "first-title" }, "Add your first project"),
+    h("p", { class: "lead" }, "A project is a directory on this machine. Every conversation you start in it stays listed here, whichever agent you use, and many can run at once."),
+    form,
+    h("div", { class: "agents-head" }, h("h3", {}, "Agents on this machine"), h("span", {}, "Install any, then check again"),
+      h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "check-agents" }, icon("refresh"), "Check again")),
+    agents,
+    h("p", { class: "agents-foot" }, "Agents run on this machine under your own subscription. Liminal Builder holds no keys. Any other program that speaks the Agent Client Protocol can be added in agents.json.")));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void submit();
+  });
+  path.input.value = "~/";
+
+  async function submit() {
+    const value = path.value();
+    if (value === "") return;
+    const fault = await add(value);
+    if (fault !== null) path.showError(fault);
+  }
+
+  return {
+    root,
+    focus() {
+      path.input.focus();
+      path.input.setSelectionRange(path.input.value.length, path.input.value.length);
+    },
+    /** @param {AgentInfo[]} list */
+    update: (list) => reconcile(agents, list.map(agentRow)),
+  };
+}
+
+/** @param {AgentInfo} agent */
+function agentRow(agent) {
+  return h("div", { class: "first-agent" },
+    h("span", { class: "agent-tile" }, mark(agent.cliType)),
+    h("span", { class: "agent-name" }, agent.name),
+    agent.installed
+      ? h("span", { class: "agent-note" }, "Found ", h("code", {}, agent.program ?? agent.cliType), agent.version ? ` ${agent.version}` : "")
+      : h("span", { class: "agent-note" }, "Not installed"),
+    h("span", { class: "agent-end" }, agent.installed
+      ? h("span", { class: "agent-ready" }, icon("check"), "Ready")
+      : agent.installHint ? commandLine(agent.installHint) : null));
+}

@@ -1,0 +1,107 @@
+// footer.js: the agents and their states, and the theme.
+import { closest, h, reconcile } from "../shared/dom.js";
+import { icon, mark, setIcon } from "../shared/icons.js";
+import { currentTheme } from "../shared/theme.js";
+import { copyText } from "../shared/clipboard.js";
+
+/** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
+/** @typedef {import("./store.js").Store} Store */
+
+/** How a state is said. @type {Record<string, string>} */
+const WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", missing: "Not installed" };
+
+/** @param {AgentInfo} agent */
+export const agentState = (agent) => (agent.installed || agent.status !== "idle" ? agent.status : "missing");
+/** @param {AgentInfo} agent */
+export const agentStateWords = (agent) => WORDS[agentState(agent)] ?? "";
+
+/**
+ * @param {HTMLElement} root
+ * @param {{ store: Store, reconnect: (cliType: string) => void, refresh: () => void, changeTheme: () => void }} deps
+ */
+export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
+  const agents = h("button", { class: "footer-agents", type: "button", "aria-haspopup": "dialog", "aria-expanded": "false", "aria-label": "Agents" });
+  const picture = icon("moon");
+  const theme = h("button", { class: "icon-button", type: "button", "aria-label": "Change theme", title: "Change theme" }, picture);
+  root.append(agents, h("span", { class: "footer-space" }), theme);
+  /** @type {HTMLElement | null} */
+  let popover = null;
+
+  theme.addEventListener("click", changeTheme);
+  agents.addEventListener("click", () => (popover ? close() : open()));
+
+  function open() {
+    popover = h("div", { class: "agents-popover", role: "dialog", "aria-label": "Agents", tabindex: -1 });
+    document.body.append(popover);
+    agents.setAttribute("aria-expanded", "true");
+    draw();
+    popover.style.setProperty("left", "8px");
+    popover.style.setProperty("bottom", "48px");
+    popover.addEventListener("click", (event) => {
+      const button = closest(event, "[data-do]");
+      if (button?.dataset.do === "reconnect") reconnect(button.dataset.cliType ?? "");
+      if (button?.dataset.do === "copy") void copyText(button.dataset.text ?? "", button);
+    });
+    popover.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      close();
+    });
+    addEventListener("pointerdown", outside, { capture: true });
+    addEventListener("blur", close);
+    popover.focus();
+    refresh();
+  }
+
+  /** @param {Event} event */
+  function outside(event) {
+    const target = /** @type {Node} */ (event.target);
+    if (!popover?.contains(target) && !agents.contains(target)) close();
+  }
+
+  function close() {
+    removeEventListener("pointerdown", outside, { capture: true });
+    removeEventListener("blur", close);
+    const inside = popover?.contains(document.activeElement);
+    popover?.remove();
+    popover = null;
+    agents.setAttribute("aria-expanded", "false");
+    if (inside) agents.focus();
+  }
+
+  function draw() {
+    if (popover) reconcile(popover, store.state.agents.map(card));
+  }
+
+  return {
+    update() {
+      reconcile(agents, store.state.agents.map((agent) =>
+        h("span", { title: `${agent.name}: ${agentStateWords(agent)}` }, mark(agent.cliType), h("span", { class: "dot", "data-state": agentState(agent) }),
+          h("span", { class: "visually-hidden" }, `${agent.name}: ${agentStateWords(agent)}`))));
+      agents.removeAttribute("aria-label");
+      draw();
+    },
+    themeChanged: () => setIcon(picture, currentTheme() === "dark" ? "moon" : "sun"),
+  };
+}
+
+/** @param {AgentInfo} agent */
+function card(agent) {
+  const state = agentState(agent);
+  const install = state === "missing" && agent.installHint ? agent.installHint : null;
+  return h("div", { class: "agent-card" },
+    mark(agent.cliType),
+    h("span", { class: "agent-name" }, agent.name),
+    h("span", { class: "agent-state" }, h("span", { class: "dot", "data-state": state }), agentStateWords(agent)),
+    h("span", { class: "agent-version" }, agent.version ? `Version ${agent.version}` : (agent.program ?? "")),
+    state === "disconnected" ? h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "reconnect", "data-cli-type": agent.cliType }, "Reconnect") : null,
+    install ? commandLine(install) : null);
+}
+
+/** A command to run elsewhere, with Copy. @param {string} command @param {boolean} [words] */
+export function commandLine(command, words = false) {
+  return h("div", { class: "command-line" }, h("code", {}, command),
+    words
+      ? h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "copy", "data-text": command }, icon("copy"), h("span", { "data-copy-label": true }, "Copy"))
+      : h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "copy", "data-text": command, "aria-label": `Copy the command ${command}`, title: "Copy" }, icon("copy")));
+}

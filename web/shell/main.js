@@ -1,0 +1,185 @@
+// main.js: puts the shell together.
+import { find, setText } from "../shared/dom.js";
+import { glyph } from "../shared/icons.js";
+import { mod, shortcutOf } from "../shared/keys.js";
+import { currentTheme, followSystem, toggleTheme } from "../shared/theme.js";
+import { createActions } from "./actions.js";
+import { mountAnnouncer } from "./announcer.js";
+import { createCommands } from "./commands.js";
+import { mountFooter } from "./footer.js";
+import { mountInbox } from "./inbox.js";
+import { mountNarrow } from "./narrow.js";
+import { listNeeds } from "./needs-you.js";
+import { mountOffline } from "./offline.js";
+import { mountPortlets } from "./portlets.js";
+import { mountResize } from "./resize.js";
+import { watchSeen } from "./seen.js";
+import { mountSheet } from "./sheet.js";
+import { createSocket } from "./socket.js";
+import { createStore } from "./store.js";
+import { mountTabBar } from "./tab-bar.js";
+import { mountToasts } from "./toasts.js";
+import { mountTree } from "./tree.js";
+import { driveTree } from "./tree-keys.js";
+import { createWorkspace } from "./workspace.js";
+
+/** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
+
+const byId = (/** @type {string} */ id) => find(document, `#${id}`);
+const app = byId("app");
+const store = createStore();
+const workspace = createWorkspace(() => store.announce());
+const toast = mountToasts(byId("toasts"));
+const offline = mountOffline(byId("offline"));
+const socket = createSocket({ heard, opened, lost });
+const request = socket.request;
+const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id) });
+const portlets = mountPortlets(byId("portlets"), { store, request, spoke: (sessionId, message) => commands.fromPortlet(sessionId, message) });
+const resize = mountResize(app, byId("separator"));
+const inbox = mountInbox(byId("inbox"), { store, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect });
+const tree = mountTree(byId("tree"), { store, activeSession: workspace.current });
+const footer = mountFooter(byId("footer"), { store, reconnect: actions.reconnect, refresh: actions.refreshAgents, changeTheme });
+const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), newSession: (id) => commands.newSession(id) });
+const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { store, current: workspace.current, openCount: () => workspace.order().length });
+const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
+const seen = watchSeen({ session: () => store.state.sessions.get(workspace.current() ?? ""), seen: actions.seen });
+const commands = createCommands({ app, store, workspace, actions, portlets, tree, resize, toast, changeTheme, needs: () => needs });
+const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
+commands.focusTabs = tabBar.focusCurrent;
+driveTree(byId("tree"), { ...tree, ...commands.treeActions });
+
+/** @type {import("./needs-you.js").Need[]} */
+let needs = [];
+/** The first list after a connection has come: only then may tabs of unknown sessions be let go. */
+let synced = false;
+let shown = /** @type {string | null} */ (null);
+
+store.subscribe((changes) => {
+  needs = listNeeds(store.state.sessions.values(), store.state.agents);
+  if (synced) workspace.keepOnly((id) => store.state.sessions.has(id));
+  const current = workspace.current();
+  tree.update(current === shown ? changes : { ...changes, sessions: withSessions(changes.sessions, [shown, current]) });
+  inbox.update(needs);
+  if (changes.agents) footer.update();
+  sheet.update(needs);
+  tabBar.update(tabViews());
+  narrow.update(needs);
+  app.toggleAttribute("data-no-projects", store.state.projects.length === 0);
+  byId("no-projects").hidden = !store.state.ready || store.state.projects.length > 0;
+  showWorking();
+  showTitle();
+  announce(store.state.sessions.values());
+  seen();
+  if (changes.agents || changes.projects) portlets.contextChanged();
+  if (current !== shown && current !== null) tree.reveal(current);
+  shown = current;
+});
+
+/** @param {Set<string>} projects @param {(string | null)[]} sessions */
+function withSessions(projects, sessions) {
+  const owners = sessions.map((id) => store.state.sessions.get(id ?? "")?.projectId).filter((id) => id !== undefined);
+  return new Set([...projects, ...owners]);
+}
+
+function tabViews() {
+  const current = workspace.current();
+  const start = workspace.currentStart();
+  const open = workspace.order().flatMap((id) => {
+    const session = store.state.sessions.get(id);
+    return session ? [{ id, title: session.title, cliType: session.cliType, attention: session.attention, current: id === current, provisional: false, controls: portlets.frameId(id) }] : [];
+  });
+  const starting = workspace.starts().map(({ key, cliType }) => ({ id: key, title: "New Session", cliType, attention: /** @type {const} */ ("starting"), current: key === start?.key, provisional: true, controls: "page" }));
+  return [...open, ...starting];
+}
+
+function showWorking() {
+  let working = 0;
+  for (const { attention } of store.state.sessions.values()) if (attention === "working") working += 1;
+  const node = byId("working-count");
+  if (node.dataset.count === String(working)) return;
+  node.dataset.count = String(working);
+  node.replaceChildren(...(working ? [glyph("working", { size: 12 }), `${working} working`] : []));
+}
+
+function showTitle() {
+  const title = needs.length ? `(${needs.length}) Liminal Builder` : "Liminal Builder";
+  if (document.title !== title) document.title = title;
+  const link = document.querySelector('link[rel="icon"]');
+  const href = needs.length ? "/shared/favicon-waiting.svg" : "/shared/favicon.svg";
+  if (link?.getAttribute("href") !== href) link?.setAttribute("href", href);
+}
+
+/** @param {ServerFrame} frame */
+function heard(frame) {
+  store.apply(frame);
+  if (frame.type === "error") return frame.sessionId ? portlets.deliver(frame) : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
+  if (frame.type === "server:hello") for (const notice of frame.notices) toast(notice);
+  if (frame.type === "project:added") void actions.listSessions(frame.project.id);
+  if (frame.type === "session:archived") closeTabOf(frame.sessionId);
+  if (frame.type === "agent:status" && frame.status === "connected") workspace.connected(frame.cliType);
+  if (frame.type === "session:renamed") {
+    workspace.rename(frame.sessionId, frame.newSessionId);
+    portlets.rename(frame.sessionId, frame.newSessionId);
+  }
+  if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) closeTabOf(id);
+  portlets.deliver(frame);
+}
+
+/** @param {string} sessionId */
+function closeTabOf(sessionId) {
+  workspace.close(sessionId);
+  portlets.close(sessionId);
+}
+
+async function opened() {
+  offline.hide();
+  portlets.setOnline(true);
+  try {
+    await actions.resync();
+  } catch {
+    return; // The connection went again; the next one starts over.
+  }
+  synced = true;
+  portlets.resync();
+  for (const id of workspace.order()) if (store.state.sessions.has(id)) requestIdleCallback(() => workspace.order().includes(id) && portlets.prepare(id));
+  store.announce();
+}
+
+/** @param {number} attempt */
+function lost(attempt) {
+  synced = false;
+  portlets.setOnline(false);
+  offline.show(attempt);
+}
+
+function changeTheme() {
+  toggleTheme();
+  themeChanged();
+}
+
+function themeChanged() {
+  footer.themeChanged();
+  portlets.tellAll({ kind: "theme", theme: currentTheme() });
+}
+
+followSystem(themeChanged);
+footer.themeChanged();
+setText(find(document, '[data-key="palette"]'), mod("K"));
+addEventListener("keydown", (event) => {
+  const shortcut = shortcutOf(event);
+  if (shortcut && commands.run(shortcut.name, shortcut.index)) event.preventDefault();
+  else if (event.key === "Escape" && !event.defaultPrevented) commands.escape();
+});
+document.addEventListener("click", (event) => {
+  const button = event.target instanceof Element ? event.target.closest("[data-command]") : null;
+  if (button instanceof HTMLElement) commands.run(button.dataset.command ?? "", undefined, button);
+});
+setInterval(() => {
+  tree.redraw();
+  inbox.update(needs);
+}, 60_000);
+setInterval(() => {
+  if (workspace.currentStart()) sheet.update(needs);
+}, 200);
+addEventListener("resize", () => narrow.update(needs));
+socket.connect();

@@ -1,0 +1,75 @@
+// narrow.js: the sidebar's stand-ins on narrow windows: a rail at the side, a bar on top of a phone.
+import { mostUrgent, NAMES, needsYou } from "../shared/attention.js";
+import { h, reconcile } from "../shared/dom.js";
+import { glyph, icon, mark } from "../shared/icons.js";
+import { agentState } from "./footer.js";
+
+/** @typedef {import("./needs-you.js").Need} Need */
+/** @typedef {import("../shared/protocol.js").Attention} Attention */
+
+/**
+ * @param {{ rail: HTMLElement, topBar: HTMLElement }} roots
+ * @param {{ store: import("./store.js").Store, current: () => string | null, openCount: () => number }} deps
+ */
+export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
+  return {
+    /** @param {Need[]} needs */
+    update(needs) {
+      if (getComputedStyle(rail).display !== "none") drawRail(needs);
+      if (getComputedStyle(topBar).display !== "none") drawTopBar(needs);
+    },
+  };
+
+  /** @param {Need[]} needs */
+  function drawRail(needs) {
+    const project = store.state.sessions.get(current() ?? "")?.projectId;
+    reconcile(rail, [
+      command("menu", "sidebar", "Show projects and sessions"),
+      ...counts(needs).map(([attention, count]) => h("button", { class: "rail-count", type: "button", "data-command": "next-of", "data-attention": attention, "aria-label": `${NAMES[attention]}: ${count}` },
+        glyph(attention), h("span", {}, String(count)))),
+      h("hr"),
+      ...store.state.projects.map((own) => {
+        const attention = mostUrgent(store.sessionsOf(own.id).map((session) => session.attention));
+        return h("button", { class: "rail-project", type: "button", "data-command": "sidebar", "aria-current": own.id === project ? "true" : null, title: own.name, "aria-label": `${own.name}${attention === "idle" ? "" : `, ${NAMES[attention]}`}` },
+          h("span", { class: "initials", "data-initials": initials(own.name) }), glyph(attention, { size: 12 }));
+      }),
+      command("plus", "add-project", "Add project"),
+      h("span", { class: "rail-space" }),
+      command("search", "palette", "Search"),
+      command("moon", "theme", "Change theme"),
+    ]);
+  }
+
+  /** @param {Need[]} needs */
+  function drawTopBar(needs) {
+    const session = store.state.sessions.get(current() ?? "");
+    const agent = store.agent(session?.cliType);
+    const menu = command("menu", "sidebar", needs.length ? `Projects and sessions, ${needs.length} waiting` : "Projects and sessions");
+    if (needs.length) menu.append(h("span", { class: "count-badge" }, String(needs.length)));
+    reconcile(topBar, [
+      menu,
+      h("div", { class: "top-title" },
+        h("strong", { class: "truncate" }, session?.title ?? "Liminal Builder"),
+        session ? h("span", { class: "top-meta truncate" }, mark(session.cliType), `${agent?.name ?? session.cliType} · ${store.project(session.projectId)?.name ?? ""}`,
+          h("span", { class: "dot", "data-state": store.statusOf(session)?.status ?? (agent ? agentState(agent) : "idle") })) : null),
+      ...(openCount() > 0 ? [command("layers", "open-sessions", "Open sessions")] : []),
+    ]);
+  }
+}
+
+/** @param {Need[]} needs @returns {[Attention, number][]} */
+function counts(needs) {
+  /** @type {Map<Attention, number>} */
+  const found = new Map();
+  for (const need of needs) if (need.kind === "session" && needsYou(need.session.attention)) found.set(need.session.attention, (found.get(need.session.attention) ?? 0) + 1);
+  return [...found];
+}
+
+/** @param {string} picture @param {string} name @param {string} label */
+const command = (picture, name, label) => h("button", { class: "icon-button", type: "button", "data-command": name, "aria-label": label, title: label }, icon(picture));
+
+/** Two letters for a name: "aa" for atlas-api, "fe" for ferry. @param {string} name */
+export function initials(name) {
+  const [first = "", second] = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  return (second ? [...first].slice(0, 1).join("") + [...second].slice(0, 1).join("") : [...first].slice(0, 2).join("")).toLowerCase();
+}

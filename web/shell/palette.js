@@ -1,0 +1,135 @@
+// palette.js: find a session or a command by a few letters.
+import { NAMES, needsYou } from "../shared/attention.js";
+import { closest, h, reconcile, setAttribute } from "../shared/dom.js";
+import { glyph, icon, mark } from "../shared/icons.js";
+import { relativeTime } from "../shared/time.js";
+import { hint, openDialog } from "./dialog.js";
+import { reasonOf } from "./needs-you.js";
+import { fuzzy } from "./search.js";
+
+/** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {{ label: string, icon: string, keys?: string, run: () => void }} PaletteCommand */
+/** @typedef {{ session: SessionSummary } | { command: PaletteCommand }} Choice */
+/** @typedef {{ title: string, choices: { choice: Choice, ranges: [number, number][] }[] }} Group */
+
+const SESSIONS_MAX = 30;
+
+/**
+ * @param {{ store: Store, commands: PaletteCommand[], open: (sessionId: string) => void, query?: string }} deps
+ */
+export function openPalette({ store, commands, open, query = "" }) {
+  const input = h("input", { class: "palette-input", type: "text", role: "combobox", "aria-label": "Search or jump to", "aria-expanded": "true", "aria-controls": "palette-list", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", placeholder: "Search or jump to…" });
+  const found = h("span", { class: "palette-count", "aria-live": "polite" });
+  const list = h("div", { class: "palette-list", id: "palette-list", role: "listbox", "aria-label": "Results" });
+  const dialog = openDialog({ label: "Search or jump to", className: "palette" },
+    h("div", { class: "palette-head" }, icon("search"), input, found), list,
+    h("div", { class: "dialog-foot" },
+      hint([icon("arrow-up"), icon("arrow-down")], "move"), hint([icon("return")], "open"), hint([">"], "commands only"), hint(["@"], "one project"),
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "close"))));
+  /** @type {Choice[]} */
+  let choices = [];
+  let active = 0;
+
+  input.addEventListener("input", () => draw());
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.isComposing) return;
+    if (step && choices.length) select((active + step + choices.length) % choices.length);
+    else if (event.key === "Enter") run(choices[active]);
+    else return;
+    event.preventDefault();
+  });
+  dialog.addEventListener("click", (event) => {
+    if (closest(event, '[data-do="cancel"]')) return dialog.close();
+    const option = closest(event, '[role="option"]');
+    if (option) run(choices[Number(option.dataset.index)]);
+  });
+
+  /** @param {Choice | undefined} choice */
+  function run(choice) {
+    if (!choice) return;
+    dialog.close();
+    if ("session" in choice) open(choice.session.id);
+    else choice.command.run();
+  }
+
+  /** @param {number} index */
+  function select(index) {
+    active = index;
+    for (const option of list.querySelectorAll('[role="option"]')) setAttribute(option, "aria-selected", String(Number(/** @type {HTMLElement} */ (option).dataset.index) === index));
+    setAttribute(input, "aria-activedescendant", choices[index] ? `palette-${index}` : null);
+    list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }
+
+  function draw() {
+    const groups = findChoices(input.value, store, commands);
+    choices = groups.flatMap((group) => group.choices.map(({ choice }) => choice));
+    let index = 0;
+    reconcile(list, choices.length === 0 ? [h("p", { class: "palette-none" }, "Nothing found")] : groups.filter((group) => group.choices.length).map((group, at) =>
+      h("div", { role: "group", "aria-labelledby": `palette-group-${at}` },
+        h("div", { class: "palette-group", id: `palette-group-${at}`, role: "presentation" }, group.title),
+        ...group.choices.map(({ choice, ranges }) => option(choice, ranges, index++, store)))));
+    const sessions = choices.filter((choice) => "session" in choice).length;
+    found.textContent = input.value.startsWith(">") ? "" : `${sessions} of ${store.state.sessions.size} sessions`;
+    select(0);
+  }
+
+  input.value = query;
+  draw();
+  input.focus();
+}
+
+/**
+ * @param {string} text
+ * @param {Store} store
+ * @param {PaletteCommand[]} commands
+ * @returns {Group[]}
+ */
+export function findChoices(text, store, commands) {
+  const onlyCommands = text.startsWith(">");
+  const [projectPart, ...words] = text.startsWith("@") ? text.slice(1).split(" ") : [null, text];
+  const query = onlyCommands ? text.slice(1) : words.join(" ");
+  const sessions = onlyCommands ? [] : [...store.state.sessions.values()]
+    .filter((session) => projectPart === null || fuzzy(projectPart ?? "", store.project(session.projectId)?.name ?? ""))
+    .sort((a, b) => b.lastActiveAt.localeCompare(a.lastActiveAt));
+  const matched = sessions.flatMap((session) => {
+    const match = fuzzy(query, session.title);
+    return match ? [{ choice: { session }, ...match }] : [];
+  });
+  if (query.trim()) matched.sort((a, b) => b.score - a.score);
+  const waiting = matched.filter(({ choice }) => needsYou(choice.session.attention));
+  const rest = matched.filter(({ choice }) => !needsYou(choice.session.attention)).slice(0, SESSIONS_MAX);
+  const orders = projectPart !== null || (!onlyCommands && !query.trim()) ? [] : commands.flatMap((command) => {
+    const match = fuzzy(query, command.label);
+    return match ? [{ choice: { command }, ...match }] : [];
+  }).sort((a, b) => b.score - a.score);
+  return [{ title: "Needs you", choices: waiting }, { title: query.trim() || projectPart !== null ? "Sessions" : "Recent", choices: rest }, { title: "Commands", choices: orders }];
+}
+
+/** @param {Choice} choice @param {[number, number][]} ranges @param {number} index @param {Store} store */
+function option(choice, ranges, index, store) {
+  const attributes = { class: "palette-option", role: "option", id: `palette-${index}`, "data-index": index, "aria-selected": "false" };
+  if ("command" in choice) {
+    const { command } = choice;
+    return h("div", attributes, icon(command.icon), marked(command.label, ranges), command.keys ? h("kbd", { class: "kbd" }, command.keys) : null);
+  }
+  const { session } = choice;
+  const state = session.attention === "idle" ? "" : session.attention === "finished" ? reasonOf(session) : NAMES[session.attention];
+  return h("div", attributes,
+    glyph(session.attention, { size: 16 }), marked(session.title, ranges),
+    h("span", { class: "palette-meta" }, state), h("span", { class: "palette-meta palette-project truncate" }, store.project(session.projectId)?.name ?? ""),
+    mark(session.cliType), h("span", { class: "palette-time" }, relativeTime(session.lastActiveAt, Date.now())));
+}
+
+/** @param {string} text @param {[number, number][]} ranges */
+function marked(text, ranges) {
+  const node = h("span", { class: "palette-title truncate" });
+  let from = 0;
+  for (const [start, end] of ranges) {
+    node.append(text.slice(from, start), h("b", {}, text.slice(start, end)));
+    from = end;
+  }
+  node.append(text.slice(from));
+  return node;
+}

@@ -1,0 +1,137 @@
+// path-field.js: a field for a directory, with completion inline and as a list.
+import { closest, h, reconcile, setAttribute } from "../shared/dom.js";
+import { glyph, icon } from "../shared/icons.js";
+
+/** @typedef {import("../shared/protocol.js").PathCompletion} PathCompletion */
+
+let fields = 0;
+
+/**
+ * @param {{ complete: (prefix: string) => Promise<PathCompletion[]>, submit: () => void, changed?: () => void }} deps
+ */
+export function createPathField({ complete, submit, changed }) {
+  const id = `path-${(fields += 1)}`;
+  const ghost = h("span", { class: "path-ghost", "aria-hidden": "true" });
+  const input = h("input", {
+    class: "path-input", id, type: "text", role: "combobox", "aria-label": "Directory", "aria-autocomplete": "both", "aria-expanded": "false",
+    "aria-controls": `${id}-list`, autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+  });
+  const tab = h("kbd", { class: "kbd", "aria-hidden": "true" }, "Tab");
+  const field = h("div", { class: "path-field" }, icon("folder"), h("span", { class: "path-wrap" }, ghost, input), tab);
+  const list = h("div", { class: "path-list", id: `${id}-list`, role: "listbox", "aria-label": "Directories" });
+  const words = h("span");
+  const alert = h("p", { class: "path-error", id: `${id}-error`, role: "alert", hidden: true }, glyph("error"), words);
+  /** @type {PathCompletion[]} */
+  let options = [];
+  let active = 0;
+  /** The user moved in the list. */
+  let chosen = false;
+  let asked = 0;
+
+  input.addEventListener("input", () => {
+    showError("");
+    chosen = false;
+    void refresh();
+  });
+  input.addEventListener("keydown", onKey);
+  list.addEventListener("pointerdown", (event) => event.preventDefault());
+  list.addEventListener("click", (event) => {
+    const option = closest(event, '[role="option"]');
+    if (option) take(options[Number(option.dataset.index)]);
+  });
+
+  async function refresh() {
+    const turn = (asked += 1);
+    const prefix = input.value;
+    draw();
+    const found = prefix === "" ? [] : await complete(prefix).catch(() => []);
+    if (turn !== asked) return;
+    options = [...found].sort((a, b) => Number(a.isProject) - Number(b.isProject));
+    active = Math.max(0, options.findIndex(({ path }) => same(path, prefix)));
+    draw();
+  }
+
+  /** @param {KeyboardEvent} event */
+  function onKey(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.isComposing) return;
+    if (step && options.length) {
+      active = (active + step + options.length) % options.length;
+      chosen = true;
+      draw();
+    } else if (event.key === "Tab" && !event.shiftKey && options[active] && options[active]?.path !== input.value) take(options[active]);
+    else if (event.key === "ArrowRight" && rest() && input.selectionStart === input.value.length) take(options[active]);
+    else if (event.key === "Enter") submit();
+    else return;
+    event.preventDefault();
+  }
+
+  /** @param {PathCompletion | undefined} option */
+  function take(option) {
+    if (!option) return;
+    input.value = option.path;
+    input.focus();
+    input.setSelectionRange(option.path.length, option.path.length);
+    input.scrollLeft = input.scrollWidth;
+    chosen = false;
+    showError("");
+    void refresh();
+  }
+
+  /** What the chosen directory adds to the text. */
+  function rest() {
+    const path = options[active]?.path ?? "";
+    return input.value !== "" && path.startsWith(input.value) ? path.slice(input.value.length).replace(/\/$/, "") : "";
+  }
+
+  function draw() {
+    const typed = input.value;
+    if (!options.some(({ path }) => path.startsWith(typed))) options = [];
+    const shown = options.filter(({ path }) => path !== typed);
+    reconcile(ghost, [document.createTextNode(typed), h("span", {}, rest())]);
+    tab.hidden = shown.length === 0;
+    reconcile(list, options.map((option, index) => row(option, index, typed)));
+    list.hidden = options.length === 0;
+    setAttribute(input, "aria-expanded", String(options.length > 0));
+    setAttribute(input, "aria-activedescendant", options[active] ? `${id}-${active}` : null);
+    list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+    changed?.();
+  }
+
+  /** @param {PathCompletion} option @param {number} index @param {string} typed */
+  function row(option, index, typed) {
+    const cut = option.path.replace(/\/$/, "").lastIndexOf("/") + 1;
+    const name = option.path.slice(cut);
+    const matched = typed.slice(cut).length;
+    return h("div", { class: "path-option", role: "option", id: `${id}-${index}`, "data-index": index, "aria-selected": String(index === active), "data-known": option.isProject },
+      icon("folder"),
+      h("span", { class: "path-name truncate" }, h("b", {}, name.slice(0, matched)), name.slice(matched)),
+      option.isProject ? h("span", { class: "path-note" }, "Already added") : null);
+  }
+
+  /** @param {string} text */
+  function showError(text) {
+    words.textContent = text;
+    alert.hidden = text === "";
+    setAttribute(input, "aria-invalid", text ? "true" : null);
+    setAttribute(input, "aria-describedby", text ? alert.id : null);
+    if (text) {
+      options = [];
+      draw();
+    }
+  }
+
+  return {
+    field, list, alert, input, showError, refresh,
+    /** The directory meant: what was typed if it stands alone, else what completes it. */
+    value() {
+      const typed = input.value.trim();
+      const option = options[active];
+      if (!option || (!chosen && (typed.endsWith("/") || options.some(({ path }) => same(path, typed)) || !rest()))) return typed;
+      return option.path;
+    },
+  };
+}
+
+/** @param {string} a @param {string} b */
+const same = (a, b) => a.replace(/\/+$/, "") === b.replace(/\/+$/, "");

@@ -1,0 +1,198 @@
+// store.js: what the server holds, as this window knows it. It hears messages and tells who asked what changed.
+import { oncePerFrame } from "../shared/frame.js";
+
+/** @typedef {import("../shared/protocol.js").Project} Project */
+/** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
+/** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
+/** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
+/** @typedef {import("../shared/bus.js").AgentStatusMessage} AgentStatusMessage */
+/**
+ * What changed since the last call: `projects` when the list itself did, `sessions` the projects whose sessions did.
+ * @typedef {{ projects: boolean, sessions: Set<string>, agents: boolean }} Changes
+ */
+/** @typedef {ReturnType<typeof createStore>} Store */
+
+export function createStore() {
+  const state = {
+    home: "",
+    instance: "",
+    /** The list of projects has come at least once. */
+    ready: false,
+    /** @type {Project[]} */
+    projects: [],
+    /** @type {Map<string, SessionSummary>} */
+    sessions: new Map(),
+    /** Projects whose sessions have come. @type {Set<string>} */
+    listed: new Set(),
+    /** @type {AgentInfo[]} */
+    agents: [],
+    /** The newest word on each session's own process. @type {Map<string, AgentStatusMessage>} */
+    sessionStatuses: new Map(),
+    /** The newest word on each agent's shared process. @type {Map<string, AgentStatusMessage>} */
+    agentStatuses: new Map(),
+  };
+  /** @type {Set<(changes: Changes) => void>} */
+  const listeners = new Set();
+  /** @type {Map<string, Set<string>>} */
+  const idsByProject = new Map();
+  /** @type {Map<string, SessionSummary[]>} */
+  const sorted = new Map();
+  let changes = fresh();
+
+  const announce = oncePerFrame(() => {
+    const told = changes;
+    changes = fresh();
+    for (const listener of listeners) listener(told);
+  });
+
+  /** @returns {Changes} */
+  function fresh() {
+    return { projects: false, sessions: new Set(), agents: false };
+  }
+
+  /** @param {string} projectId */
+  function touch(projectId) {
+    sorted.delete(projectId);
+    changes.sessions.add(projectId);
+  }
+
+  /**
+   * @param {string} id
+   * @param {Partial<SessionSummary>} part
+   */
+  function patch(id, part) {
+    const session = state.sessions.get(id);
+    if (!session) return;
+    state.sessions.set(id, { ...session, ...part });
+    touch(session.projectId);
+  }
+
+  /** @param {SessionSummary} session */
+  function put(session) {
+    const ids = idsByProject.get(session.projectId) ?? new Set();
+    idsByProject.set(session.projectId, ids.add(session.id));
+    state.sessions.set(session.id, session);
+    touch(session.projectId);
+  }
+
+  /** @param {string} id */
+  function drop(id) {
+    const session = state.sessions.get(id);
+    if (!session) return;
+    state.sessions.delete(id);
+    state.sessionStatuses.delete(id);
+    idsByProject.get(session.projectId)?.delete(id);
+    touch(session.projectId);
+  }
+
+  /** @param {ServerFrame} frame */
+  function apply(frame) {
+    switch (frame.type) {
+      case "server:hello":
+        state.home = frame.home;
+        state.instance = frame.instance;
+        state.sessionStatuses.clear();
+        state.agentStatuses.clear();
+        break;
+      case "project:list":
+        state.ready = true;
+        state.projects = frame.projects;
+        changes.projects = true;
+        break;
+      case "project:added":
+        state.projects = [...state.projects.filter(({ id }) => id !== frame.project.id), frame.project];
+        changes.projects = true;
+        break;
+      case "project:removed":
+        state.projects = state.projects.filter(({ id }) => id !== frame.projectId);
+        for (const session of sessionsOf(frame.projectId)) drop(session.id);
+        state.listed.delete(frame.projectId);
+        changes.projects = true;
+        break;
+      case "session:list": {
+        const now = new Set(frame.sessions.map(({ id }) => id));
+        for (const session of sessionsOf(frame.projectId)) if (!now.has(session.id)) drop(session.id);
+        for (const session of frame.sessions) put(session);
+        state.listed.add(frame.projectId);
+        touch(frame.projectId);
+        break;
+      }
+      case "session:created":
+      case "session:restored":
+        put(frame.session);
+        break;
+      case "session:history":
+        if (state.sessions.has(frame.sessionId)) patch(frame.sessionId, frame.session);
+        break;
+      case "session:archived":
+        drop(frame.sessionId);
+        break;
+      case "session:renamed": {
+        const session = state.sessions.get(frame.sessionId);
+        drop(frame.sessionId);
+        if (session) put({ ...session, id: frame.newSessionId });
+        break;
+      }
+      case "session:title-updated":
+        patch(frame.sessionId, { title: frame.title });
+        break;
+      case "session:state": {
+        const { attention, continuity, lastActiveAt, reason, since } = frame;
+        patch(frame.sessionId, { attention, continuity, lastActiveAt, reason, since });
+        break;
+      }
+      case "agent:list":
+        state.agents = frame.agents;
+        changes.agents = true;
+        break;
+      case "agent:status":
+        if (frame.sessionId === undefined) state.agentStatuses.set(frame.cliType, frame);
+        else state.sessionStatuses.set(frame.sessionId, frame);
+        if (frame.sessionId === undefined) {
+          state.agents = state.agents.map((agent) => (agent.cliType === frame.cliType ? { ...agent, status: frame.status } : agent));
+        }
+        changes.agents = true;
+        break;
+      default:
+        return;
+    }
+    announce();
+  }
+
+  /**
+   * A project's sessions, most recent first.
+   * @param {string} projectId
+   */
+  function sessionsOf(projectId) {
+    const known = sorted.get(projectId);
+    if (known) return known;
+    /** @type {SessionSummary[]} */
+    const list = [];
+    for (const id of idsByProject.get(projectId) ?? []) {
+      const session = state.sessions.get(id);
+      if (session) list.push(session);
+    }
+    list.sort((a, b) => b.lastActiveAt.localeCompare(a.lastActiveAt) || b.createdAt.localeCompare(a.createdAt));
+    sorted.set(projectId, list);
+    return list;
+  }
+
+  return {
+    state,
+    apply,
+    announce,
+    sessionsOf,
+    /** @param {string | undefined} cliType */
+    agent: (cliType) => state.agents.find((agent) => agent.cliType === cliType),
+    /** @param {string} projectId */
+    project: (projectId) => state.projects.find(({ id }) => id === projectId),
+    /**
+     * The newest word on the process behind a session.
+     * @param {SessionSummary} session
+     * @returns {AgentStatusMessage | null}
+     */
+    statusOf: (session) => state.sessionStatuses.get(session.id) ?? state.agentStatuses.get(session.cliType) ?? null,
+    /** @param {(changes: Changes) => void} listener */
+    subscribe: (listener) => void listeners.add(listener),
+  };
+}

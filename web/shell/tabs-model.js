@@ -1,0 +1,75 @@
+// tabs-model.js: which sessions are open, in what order, and which one is in front. Pure: each step makes a new value.
+
+/** @typedef {{ order: string[], active: string | null }} Tabs */
+
+/** @type {Tabs} */
+export const NO_TABS = { order: [], active: null };
+
+/**
+ * Opens a session, or activates its tab if it has one.
+ * @param {Tabs} tabs
+ * @param {string} id
+ * @returns {Tabs}
+ */
+export function openTab(tabs, id) {
+  return { order: tabs.order.includes(id) ? tabs.order : [...tabs.order, id], active: id };
+}
+
+/**
+ * Closes a tab. In front comes the next one, or the previous if it was the last.
+ * @param {Tabs} tabs
+ * @param {string} id
+ * @returns {Tabs}
+ */
+export function closeTab(tabs, id) {
+  const at = tabs.order.indexOf(id);
+  if (at < 0) return tabs;
+  const order = tabs.order.filter((other) => other !== id);
+  const active = tabs.active === id ? (order[at] ?? order[at - 1] ?? null) : tabs.active;
+  return { order, active };
+}
+
+/**
+ * Puts a tab at a place among the others.
+ * @param {Tabs} tabs
+ * @param {string} id
+ * @param {number} to Its index afterwards.
+ * @returns {Tabs}
+ */
+export function moveTab(tabs, id, to) {
+  if (!tabs.order.includes(id)) return tabs;
+  const order = tabs.order.filter((other) => other !== id);
+  order.splice(Math.max(0, Math.min(to, order.length)), 0, id);
+  return { ...tabs, order };
+}
+
+/**
+ * @param {Tabs} tabs
+ * @param {string} from
+ * @param {string} to
+ * @returns {Tabs}
+ */
+export function renameTab(tabs, from, to) {
+  return { order: tabs.order.map((id) => (id === from ? to : id)), active: tabs.active === from ? to : tabs.active };
+}
+
+/**
+ * What is kept under `liminal:tabs`.
+ * @param {Tabs} tabs
+ */
+export const toStored = ({ order, active }) => ({ openTabs: order, activeTab: active, tabOrder: order });
+
+/**
+ * Reads the stored form; what is not understood is left out.
+ * @param {unknown} stored
+ * @returns {Tabs}
+ */
+export function fromStored(stored) {
+  if (!stored || typeof stored !== "object") return NO_TABS;
+  const { openTabs, tabOrder, activeTab } = /** @type {Record<string, unknown>} */ (stored);
+  const strings = (/** @type {unknown} */ value) => (Array.isArray(value) ? value.filter((id) => typeof id === "string") : []);
+  const open = strings(openTabs);
+  const order = [...new Set([...strings(tabOrder).filter((id) => open.includes(id)), ...open])];
+  const active = typeof activeTab === "string" && order.includes(activeTab) ? activeTab : (order[0] ?? null);
+  return { order, active };
+}

@@ -1,0 +1,77 @@
+// tree-rows.js: one project's header and one session's row, made once and patched after.
+import { NAMES } from "../shared/attention.js";
+import { h, setAttribute, setText } from "../shared/dom.js";
+import { glyph, icon, mark, setGlyph, setIcon, markName } from "../shared/icons.js";
+import { relativeTime } from "../shared/time.js";
+
+/** @typedef {import("../shared/protocol.js").Project} Project */
+/** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
+/** @typedef {import("../shared/protocol.js").Attention} Attention */
+
+/** @param {Project} project */
+export function projectRow(project) {
+  return h("div", { class: "row project-row", role: "treeitem", "aria-level": 1, tabindex: -1, "data-project": project.id },
+    h("span", { class: "slot" }, chevron()),
+    h("span", { class: "project-title" },
+      h("span", { class: "project-name truncate" }),
+      h("span", { class: "project-hint truncate" }),
+      h("span", { class: "project-count tabular" })),
+    h("span", { class: "slot project-glyph" }, glyph("idle")),
+    h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "new-session", "aria-label": "New Session", title: "New Session", tabindex: -1 }, icon("plus")),
+  );
+}
+
+function chevron() {
+  const node = icon("chevron-right");
+  node.classList.add("chevron");
+  return node;
+}
+
+/**
+ * @param {HTMLElement} row
+ * @param {{ project: Project, hint: string, expanded: boolean, count: number, attention: Attention }} now
+ */
+export function updateProjectRow(row, { project, hint, expanded, count, attention }) {
+  const [name, parent, number] = /** @type {HTMLElement[]} */ ([...(row.querySelector(".project-title")?.children ?? [])]);
+  setAttribute(row, "aria-expanded", String(expanded));
+  setAttribute(row, "aria-label", project.name + (hint ? `, ${hint}` : ""));
+  setAttribute(row, "title", project.path);
+  if (name) setText(name, project.name);
+  if (parent) setText(parent, hint);
+  if (number) setText(number, count ? String(count) : "");
+  const sign = row.querySelector(".project-glyph .glyph");
+  if (sign instanceof SVGElement) setGlyph(sign, attention, NAMES[attention]);
+}
+
+/** @param {string} id */
+export function sessionRow(id) {
+  return h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-session": id },
+    h("span", { class: "slot" }, glyph("idle")),
+    h("span", { class: "row-title" }),
+    mark(""), " ",
+    h("span", { class: "row-time" }),
+    h("span", { class: "row-actions" },
+      h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "archive", "aria-label": "Archive", title: "Archive", tabindex: -1 }, icon("archive")),
+      h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more"))),
+  );
+}
+
+/**
+ * @param {HTMLElement} row
+ * @param {{ session: SessionSummary, agentName: string, current: boolean, now: number }} now
+ */
+export function updateSessionRow(row, { session, agentName, current, now }) {
+  const [slot, title, agent, time] = [...row.children];
+  const sign = slot?.firstElementChild;
+  const ago = relativeTime(session.lastActiveAt, now);
+  setAttribute(row, "data-attention", session.attention);
+  setAttribute(row, "aria-current", current ? "true" : null);
+  setAttribute(row, "aria-label", [`${session.title} ${ago}`, session.attention === "idle" ? "" : NAMES[session.attention], agentName].filter(Boolean).join(", "));
+  if (sign instanceof SVGElement) setGlyph(sign, session.attention, NAMES[session.attention]);
+  if (title) {
+    setText(title, session.title);
+    setAttribute(title, "title", session.title);
+  }
+  if (agent instanceof SVGElement) setIcon(agent, markName(session.cliType));
+  if (time) setText(time, ago);
+}

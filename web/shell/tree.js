@@ -1,0 +1,132 @@
+// tree.js: the projects and their sessions, as a tree. Rows are keyed and patched, never rebuilt.
+import { mostUrgent, needsYou } from "../shared/attention.js";
+import { h, reconcile } from "../shared/dom.js";
+import { parentName } from "../shared/paths.js";
+import { loadRecord, save } from "../shared/storage.js";
+import { projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("../shared/protocol.js").Project} Project */
+/** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
+/** @typedef {{ group: HTMLElement, row: HTMLElement, empty: HTMLElement, fold: HTMLElement, sessions: Map<string, HTMLElement>, unfolded: boolean }} Branch */
+
+/** Sessions of a project that are shown before "Show n more". */
+const SHOWN_MAX = 20;
+
+/**
+ * @param {HTMLElement} root
+ * @param {{ store: Store, activeSession: () => string | null }} deps
+ */
+export function mountTree(root, { store, activeSession }) {
+  /** @type {Map<string, Branch>} */
+  const branches = new Map();
+  const collapsed = loadRecord("collapsed");
+
+  /** @param {Project} project @returns {Branch} */
+  function branch(project) {
+    const known = branches.get(project.id);
+    if (known) return known;
+    const row = projectRow(project);
+    const empty = h("div", { class: "no-sessions", role: "treeitem", "aria-level": 2, tabindex: -1, "data-empty": project.id },
+      h("span", {}, "No sessions yet"),
+      h("button", { class: "link-button", type: "button", "data-do": "new-session", tabindex: -1 }, "New Session"));
+    const fold = h("div", { class: "row fold-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-fold": project.id });
+    const made = { group: h("div", { class: "project", role: "group", "data-project-group": project.id }, row), row, empty, fold, sessions: new Map(), unfolded: false };
+    branches.set(project.id, made);
+    return made;
+  }
+
+  /** @param {SessionSummary[]} list @param {Branch} own */
+  function shown(list, own) {
+    if (own.unfolded || list.length <= SHOWN_MAX + 1) return list;
+    return list.filter((session, at) => at < SHOWN_MAX || needsYou(session.attention) || session.id === activeSession());
+  }
+
+  /** @param {Project} project */
+  function drawProject(project) {
+    const own = branch(project);
+    const list = store.sessionsOf(project.id);
+    const expanded = !collapsed[project.id];
+    const twins = store.state.projects.filter(({ name }) => name === project.name).length > 1;
+    updateProjectRow(own.row, {
+      project, expanded, hint: twins ? parentName(project.path) : "", count: list.length,
+      attention: mostUrgent(list.map(({ attention }) => attention)),
+    });
+    /** @type {Node[]} */
+    const nodes = [own.row];
+    if (expanded) {
+      const visible = shown(list, own);
+      const now = Date.now();
+      for (const session of visible) nodes.push(drawSession(own, session, now));
+      if (visible.length < list.length) {
+        own.fold.textContent = `Show ${list.length - visible.length} more`;
+        nodes.push(own.fold);
+      }
+      if (list.length === 0 && store.state.listed.has(project.id)) nodes.push(own.empty);
+    }
+    for (const id of own.sessions.keys()) if (!store.state.sessions.has(id)) own.sessions.delete(id);
+    reconcile(own.group, nodes);
+  }
+
+  /** @param {Branch} own @param {SessionSummary} session @param {number} now */
+  function drawSession(own, session, now) {
+    const row = own.sessions.get(session.id) ?? sessionRow(session.id);
+    own.sessions.set(session.id, row);
+    updateSessionRow(row, { session, now, agentName: store.agent(session.cliType)?.name ?? session.cliType, current: session.id === activeSession() });
+    return row;
+  }
+
+  /** Keeps exactly one row reachable by Tab. */
+  function keepOneTabStop() {
+    const stop = root.querySelector('[tabindex="0"]');
+    if (stop) return;
+    const first = root.querySelector('[role="treeitem"]');
+    if (first instanceof HTMLElement) first.tabIndex = 0;
+  }
+
+  return {
+    /** @param {import("./store.js").Changes} changes */
+    update(changes) {
+      if (changes.projects) {
+        for (const id of branches.keys()) if (!store.project(id)) branches.delete(id);
+        // A new name may be the twin of an old one, so every header is looked at.
+        store.state.projects.forEach(drawProject);
+        reconcile(root, store.state.projects.map((project) => branch(project).group));
+      } else {
+        for (const id of changes.sessions) {
+          const project = store.project(id);
+          if (project) drawProject(project);
+        }
+      }
+      keepOneTabStop();
+    },
+    redraw: () => store.state.projects.forEach(drawProject),
+    /** @param {string} projectId */
+    toggle(projectId) {
+      if (collapsed[projectId]) delete collapsed[projectId];
+      else collapsed[projectId] = true;
+      save("collapsed", collapsed);
+      redrawOne(projectId);
+    },
+    /** @param {string} projectId */
+    isExpanded: (projectId) => !collapsed[projectId],
+    /** @param {string} projectId */
+    unfold(projectId) {
+      const own = branches.get(projectId);
+      if (own) own.unfolded = true;
+      redrawOne(projectId);
+    },
+    /** Makes a session's row visible, wherever it is folded away. @param {string} sessionId */
+    reveal(sessionId) {
+      const session = store.state.sessions.get(sessionId);
+      if (session) branches.get(session.projectId)?.sessions.get(sessionId)?.scrollIntoView({ block: "nearest" });
+    },
+  };
+
+  /** @param {string} projectId */
+  function redrawOne(projectId) {
+    const project = store.project(projectId);
+    if (project) drawProject(project);
+    keepOneTabStop();
+  }
+}

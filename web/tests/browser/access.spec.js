@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+
+const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** No serious or critical fault in any frame. @param {import("@playwright/test").Page} page @param {string} what */
+async function checkAccess(page, what) {
+  for (const frame of page.frames()) {
+    await frame.evaluate(axe);
+    const faults = await frame.evaluate(async () => {
+      const result = await /** @type {any} */ (window).axe.run(document, { iframes: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
+      return result.violations.map((/** @type {any} */ fault) => `${fault.impact} ${fault.id}: ${fault.nodes.map((/** @type {any} */ node) => node.target.join(" ")).join(", ")}`);
+    });
+    expect(faults.filter((/** @type {string} */ fault) => /^(serious|critical)/.test(fault)), what).toEqual([]);
+  }
+}
+
+for (const theme of /** @type {const} */ (["dark", "light"])) {
+  test.describe(theme, () => {
+    test.use({ colorScheme: theme });
+    test(`axe finds nothing serious on any main screen (${theme})`, async ({ app, shell }) => {
+      await shell.emulateMedia({ reducedMotion: "reduce", colorScheme: theme });
+      await expect(shell.locator("html")).toHaveAttribute("data-theme", theme);
+      await checkAccess(shell, "first run");
+      await addProject(shell, app.directory("ferry"));
+      await expect(shell.getByRole("heading", { name: "No session open" })).toBeVisible();
+      await checkAccess(shell, "no session");
+      await shell.locator(".new-tab").click();
+      await checkAccess(shell, "picker");
+      await shell.keyboard.press("Escape");
+      const frame = await newSession(shell, "ferry");
+      await checkAccess(shell, "new session");
+      for (const words of ["markdown please", "explore it", "edit it", "broken it", "think about it", "plan it"]) {
+        await send(frame, words);
+        await finished(frame);
+      }
+      await frame.locator(".thinking button").click();
+      await checkAccess(shell, "conversation");
+      await shell.keyboard.press("Control+k");
+      await expect(shell.getByRole("dialog")).toBeVisible();
+      await checkAccess(shell, "palette");
+      await shell.keyboard.press("Escape");
+      await shell.locator(".projects .section-title [data-command=add-project]").click();
+      await checkAccess(shell, "add project");
+      await shell.keyboard.press("Escape");
+      for (const width of [820, 390]) {
+        await shell.setViewportSize({ width, height: 900 });
+        await checkAccess(shell, `${width} px`);
+      }
+    });
+  });
+}
+
+test("the main flow works by keyboard alone", async ({ app, shell }) => {
+  app.directory("ferry");
+  await shell.keyboard.type("code/ferry");
+  await expect(shell.getByRole("option")).toHaveText(["ferry/"]);
+  await shell.keyboard.press("Enter");
+  await expect(projectRow(shell, "ferry")).toBeVisible();
+  await shell.keyboard.press("Alt+KeyN");
+  const dialog = shell.getByRole("dialog", { name: "New session" });
+  await expect(dialog).toBeVisible();
+  const number = await dialog.locator(".picker-option", { hasText: "Scripted" }).locator(".kbd").textContent();
+  await shell.keyboard.press(number ?? "");
+  await expect(current(shell).locator("textarea")).toBeFocused();
+  await shell.keyboard.type("hello by keyboard");
+  await shell.keyboard.press("Enter");
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+  await shell.keyboard.press("Control+k");
+  await expect(shell.getByRole("combobox", { name: "Search or jump to" })).toBeFocused();
+  await shell.keyboard.type("keyb");
+  await expect(shell.getByRole("option", { selected: true })).toContainText("hello by keyboard");
+  await shell.keyboard.press("Escape");
+  await shell.keyboard.press("Alt+KeyW");
+  await expect(shell.locator(".tab")).toHaveCount(0);
+  await shell.keyboard.press("F6");
+  await shell.keyboard.press("End");
+  await expect(sessionRow(shell, "hello by keyboard")).toBeFocused();
+  await shell.keyboard.press("Enter");
+  await expect(tab(shell, "hello by keyboard")).toHaveAttribute("data-current", "");
+  await expect(current(shell).locator("textarea")).toBeFocused();
+});
+
+test("the theme is chosen, kept, and shown in every portlet, without a flash", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await shell.getByRole("button", { name: "Change theme" }).click();
+  await expect(shell.locator("html")).toHaveAttribute("data-theme", "light");
+  await expect(frame.locator("html")).toHaveAttribute("data-theme", "light");
+  await shell.addInitScript(() => {
+    new MutationObserver(() => {
+      const theme = document.documentElement?.dataset.theme;
+      if (theme) /** @type {any} */ (window).themes = [...new Set([...(/** @type {any} */ (window).themes ?? []), theme])];
+    }).observe(document, { subtree: true, childList: true, attributes: true });
+  });
+  await shell.reload();
+  await expect(sessionRow(shell, "New Session")).toBeVisible();
+  expect(await shell.evaluate(() => /** @type {any} */ (window).themes)).toEqual(["light"]);
+});
+
+for (const width of [1440, 820, 390]) {
+  test(`nothing is wider than the window at ${width} px`, async ({ app, shell }) => {
+    await addProject(shell, app.directory("a-project-with-quite-a-long-name-that-does-not-fit"));
+    const frame = await newSession(shell, "a-project-with-quite-a-long-name-that-does-not-fit");
+    await send(frame, `markdown ${"unbroken".repeat(40)}`);
+    await finished(frame);
+    await shell.setViewportSize({ width, height: 900 });
+    for (const page of shell.frames()) expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    expect(await frame.locator("#log").evaluate((node) => node.scrollWidth <= node.clientWidth)).toBe(true);
+  });
+}
+
+test("the sidebar is resized by keys, hidden and shown, and remembered", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const separator = shell.getByRole("separator", { name: "Width of the sidebar" });
+  await separator.focus();
+  await shell.keyboard.press("ArrowRight");
+  await expect(separator).toHaveAttribute("aria-valuenow", "300");
+  await shell.reload();
+  await expect(separator).toHaveAttribute("aria-valuenow", "300");
+  await shell.keyboard.press("Control+b");
+  await expect(shell.locator("#sidebar")).toBeHidden();
+  await shell.getByRole("button", { name: "Show sidebar" }).click();
+  await expect(shell.locator("#sidebar")).toBeVisible();
+});

@@ -1,0 +1,178 @@
+// The real binary, its own home and data, and a page that may not complain.
+import { expect, test as base } from "@playwright/test";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+export const BINARY = process.env.LIMINAL_BIN ?? fileURLToPath(new URL("../../../target/debug/liminal-builder", import.meta.url));
+const START_MS = 30_000;
+
+/** @typedef {import("@playwright/test").Page} Page */
+/** @typedef {import("@playwright/test").BrowserContext} BrowserContext */
+
+/** One server with a home of its own; it can be stopped and started again on the same port. */
+export class App {
+  /** @param {{ script?: string, env?: Record<string, string>, names?: string[] }} [options] */
+  constructor({ script = "", env = {}, names = ["Scripted"] } = {}) {
+    this.home = mkdtempSync(join(tmpdir(), "liminal-"));
+    this.data = join(this.home, ".liminal-builder");
+    mkdirSync(this.data, { recursive: true });
+    this.env = env;
+    this.port = 0;
+    this.link = "";
+    /** @type {import("node:child_process").ChildProcess | null} */
+    this.process = null;
+    const agent = { command: process.execPath, args: [join(here, "scripted-agent.js")], env: { SCRIPT: script } };
+    writeFileSync(join(this.data, "agents.json"), JSON.stringify({ agent_servers: Object.fromEntries(names.map((name) => [name, agent])) }), { mode: 0o600 });
+  }
+
+  async start() {
+    const child = spawn(BINARY, ["--port", String(this.port), "--no-open"], {
+      env: { PATH: process.env.PATH ?? "", HOME: this.home, LIMINAL_DATA_DIR: this.data, ...this.env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.process = child;
+    this.log = "";
+    child.stderr.on("data", (data) => (this.log += data));
+    this.link = await new Promise((resolve, reject) => {
+      let printed = "";
+      const timer = setTimeout(() => reject(new Error(`no link printed: ${printed}\n${this.log}`)), START_MS);
+      child.stdout.on("data", (data) => {
+        printed += data;
+        const link = /http:\/\/\S+\?token=\S+/.exec(printed);
+        if (!link) return;
+        clearTimeout(timer);
+        resolve(link[0]);
+      });
+      child.on("exit", (code) => {
+        clearTimeout(timer);
+        reject(new Error(`exited with ${code}: ${printed}\n${this.log}`));
+      });
+      child.on("error", reject);
+    });
+    this.port = Number(new URL(this.link).port);
+    return this;
+  }
+
+  /** @param {NodeJS.Signals} [signal] */
+  async stop(signal = "SIGTERM") {
+    const child = this.process;
+    this.process = null;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await gone;
+  }
+
+  async restart() {
+    await this.stop();
+    await this.start();
+  }
+
+  async remove() {
+    await this.stop();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  /** A directory under home. @param {string} name */
+  directory(name) {
+    const path = join(this.home, "code", name);
+    mkdirSync(path, { recursive: true });
+    return path;
+  }
+
+  /** Lets an agent that waits in a project go on. @param {string} name */
+  release(name) {
+    writeFileSync(join(this.home, "code", name, "release"), "");
+  }
+
+  /** Lets a scripted agent that crashed start again. */
+  mend() {
+    rmSync(join(this.home, ".scripted-agent", "down"), { force: true });
+  }
+}
+
+/** What a page may complain of while its server is away on purpose. */
+const AWAY = [/WebSocket connection to/, /ERR_CONNECTION_REFUSED/, /Failed to load resource/];
+
+/**
+ * @typedef {{ app: App, startApp: (options?: ConstructorParameters<typeof App>[0]) => Promise<App>, quiet: { serverMayGo: boolean }, shell: Page }} Own
+ */
+/** @type {import("@playwright/test").Fixtures<Own, {}, import("@playwright/test").PlaywrightTestArgs & import("@playwright/test").PlaywrightTestOptions>} */
+const fixtures = {
+  quiet: [async ({ context }, use) => {
+    const state = { serverMayGo: false };
+    /** @type {string[]} */
+    const complaints = [];
+    const note = (/** @type {string} */ words) => {
+      if (!(state.serverMayGo && AWAY.some((pattern) => pattern.test(words)))) complaints.push(words);
+    };
+    context.on("console", (message) => ["error", "warning"].includes(message.type()) && note(`console ${message.type()}: ${message.text()}`));
+    context.on("weberror", (error) => note(`page error: ${error.error().stack ?? error.error().message}`));
+    await use(state);
+    expect(complaints, "the page complained").toEqual([]);
+  }, { auto: true }],
+  startApp: async ({ context, quiet }, use) => {
+    void quiet;
+    /** @type {App[]} */
+    const apps = [];
+    await use(async (options) => {
+      const app = new App(options);
+      apps.push(app);
+      return app.start();
+    });
+    // The pages go first: they would complain of a server that is gone.
+    await Promise.all(context.pages().map((page) => page.close()));
+    await Promise.all(apps.map((app) => app.remove()));
+  },
+  app: async ({ startApp }, use) => use(await startApp()),
+  shell: async ({ app, page, quiet }, use) => {
+    void quiet;
+    await page.goto(app.link);
+    await use(page);
+  },
+};
+export const test = base.extend(fixtures);
+export { expect };
+
+/** Adds a directory through the dialog. @param {Page} page @param {string} path */
+export async function addProject(page, path) {
+  await page.locator(".projects .section-title [data-command=add-project]").click();
+  const dialog = page.getByRole("dialog", { name: "Add project" });
+  await dialog.getByRole("combobox").fill(path);
+  await dialog.getByRole("button", { name: "Add project" }).click();
+  await expect(dialog).toBeHidden();
+  return projectRow(page, path.split("/").pop() ?? "");
+}
+
+/** @param {Page} page @param {string} name */
+export const projectRow = (page, name) => page.locator(".project-row").filter({ has: page.locator(".project-name", { hasText: new RegExp(`^${name}$`) }) });
+/** @param {Page} page @param {string | RegExp} title */
+export const sessionRow = (page, title) => page.locator(".session-row").filter({ hasText: title });
+/** @param {Page} page @param {string | RegExp} title */
+export const tab = (page, title) => page.locator(".tab").filter({ hasText: title });
+
+/** Starts a session with an agent. @param {Page} page @param {string} project @param {string} [agent] */
+export async function newSession(page, project, agent = "Scripted") {
+  await projectRow(page, project).getByRole("button", { name: "New Session" }).click();
+  await page.getByRole("dialog", { name: "New session" }).locator(".picker-option", { hasText: agent }).click();
+  await expect(page.locator(".tab[data-current]:not([data-provisional])")).toBeVisible();
+  const frame = current(page);
+  await expect(frame.locator("textarea")).toBeEnabled();
+  return frame;
+}
+
+/** The session in view. @param {Page} page */
+export const current = (page) => page.frameLocator("iframe.portlet[data-current]");
+
+/** @param {import("@playwright/test").FrameLocator} frame @param {string} text */
+export async function send(frame, text) {
+  await frame.locator("textarea").fill(text);
+  await frame.getByRole("button", { name: "Send" }).click();
+}
+
+/** The turn is over. @param {import("@playwright/test").FrameLocator} frame */
+export const finished = (frame) => expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/, { timeout: 30_000 });

@@ -1,0 +1,180 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+
+/** @param {import("@playwright/test").Page} page @param {string} [agent] */
+async function pick(page, agent = "Scripted") {
+  await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
+  await page.getByRole("dialog", { name: "New session" }).locator(".picker-option", { hasText: agent }).click();
+}
+
+test("TC-5.1a, TC-5.2a: the first session starts the agent, and its state is shown", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await expect(shell.locator("#footer")).toContainText("Scripted: Not running");
+  const frame = await newSession(shell, "ferry");
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Connected");
+  await expect(shell.locator("#footer")).toContainText("Scripted: Connected");
+});
+
+test("TC-5.1b: later sessions use the same process", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await newSession(shell, "ferry");
+  await newSession(shell, "ferry");
+  const ids = await shell.locator(".session-row").evaluateAll((rows) => rows.map((row) => /** @type {HTMLElement} */ (row).dataset.session ?? ""));
+  const processes = new Set(ids.map((id) => /:s(\d+)-/.exec(id)?.[1]));
+  expect(ids).toHaveLength(2);
+  expect(processes.size).toBe(1);
+});
+
+test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async ({ app, shell }) => {
+  test.slow();
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "crash now");
+  await expect(frame.getByText("Connection to Scripted lost. Reconnecting...")).toBeVisible();
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Reconnecting");
+  await expect(frame.locator("textarea")).toBeDisabled();
+  await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnecting to Scripted…");
+  await expect(frame.getByText(/Attempt \d of 5/)).toBeVisible();
+  await expect(frame.locator(".message")).toHaveText("Before the end.");
+  await expect(shell.locator("#footer")).toContainText("Scripted: Disconnected", { timeout: 75_000 });
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Disconnected");
+  await expect(shell.locator(".inbox-row").first()).toContainText("Scripted disconnected");
+  await expect(frame.locator("textarea")).toBeDisabled();
+  await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnect to send a message");
+  await expect(frame.getByText("Connection to Scripted lost.", { exact: true })).toBeVisible();
+  app.mend();
+  await frame.getByRole("button", { name: "Reconnect", exact: true }).click();
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Connected");
+  await expect(frame.locator("textarea")).toBeEnabled();
+  await send(frame, "hello again");
+  await expect(frame.getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("TC-5.4a: while an agent starts, a launching mark is shown", async ({ startApp, page }) => {
+  const app = await startApp({ script: "slow-start" });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await pick(page);
+  await expect(page.getByRole("heading", { name: "Starting Scripted" })).toBeVisible();
+  await expect(page.locator(".tab[data-provisional]")).toHaveText("New Session");
+  await expect(page.locator(".session-row")).toHaveCount(0);
+  writeFileSync(join(app.home, "release"), "");
+  await expect(page.locator(".tab[data-provisional]")).toHaveCount(0);
+  await expect(sessionRow(page, "New Session")).toBeVisible();
+});
+
+test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async ({ startApp, page }) => {
+  const app = await startApp({ env: { CODEX_ACP_CMD: "no-such-program-here" } });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
+  const option = page.locator(".picker-row", { hasText: "Codex" });
+  await expect(option).toContainText("Not installed");
+  await expect(option.getByRole("button", { name: /Copy/ })).toBeVisible();
+  await option.locator(".picker-option").click({ force: true });
+  await expect(page.getByRole("dialog", { name: "New session" })).toBeVisible();
+});
+
+test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind", async ({ startApp, page }) => {
+  const app = await startApp({ script: "no-handshake" });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await pick(page);
+  await expect(page.getByRole("alert").getByText("Could not connect to Scripted").or(page.getByRole("heading", { name: "Could not connect to Scripted" }))).toBeVisible();
+  await expect(page.locator(".tab")).toHaveCount(0);
+  await expect(page.locator(".session-row")).toHaveCount(0);
+  await page.getByRole("button", { name: "Retry" }).click();
+  await expect(page.locator(".state-title")).toHaveText("Could not connect to Scripted");
+  await page.getByRole("button", { name: "Dismiss" }).click();
+  await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
+});
+
+test("TC-2.2f: a session that could not be made says so, with Retry, and leaves nothing behind", async ({ startApp, page }) => {
+  const app = await startApp({ script: "refuse" });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await pick(page);
+  await expect(page.locator(".state-title")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Retry" })).toBeVisible();
+  await expect(page.locator(".tab")).toHaveCount(0);
+  await expect(page.locator(".session-row")).toHaveCount(0);
+});
+
+test("TC-5.6a, TC-5.6b: a reload restores the tabs and loses nothing of a running turn", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hold on");
+  await expect(frame.locator(".message")).toHaveText("The first part.");
+  await shell.reload();
+  await expect(tab(shell, "hold on")).toHaveAttribute("data-current", "");
+  await expect(current(shell).locator(".message")).toHaveText("The first part.");
+  await expect(current(shell).locator("#status-line")).toContainText("Working");
+  app.release("ferry");
+  await expect(current(shell).locator(".message")).toHaveText("The first part. The second part.");
+  await finished(current(shell));
+  await send(current(shell), "hello again");
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("TC-5.3a: when the server ends, so do its agents", async ({ app, shell, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  await newSession(shell, "ferry");
+  const id = await shell.locator(".session-row").getAttribute("data-session");
+  const pid = Number(/:s(\d+)-/.exec(id ?? "")?.[1]);
+  expect(process.kill(pid, 0)).toBe(true);
+  quiet.serverMayGo = true;
+  await app.stop();
+  await expect.poll(() => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }).toBe(false);
+});
+
+test("TC-8.3a: switching between sessions of two agents keeps the state of both", async ({ startApp, page }) => {
+  const app = await startApp({ names: ["Scripted", "Second"] });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await send(await newSession(page, "ferry", "Scripted"), "hello first");
+  await expect(current(page).getByText("Hello from the agent.")).toBeVisible();
+  const second = await newSession(page, "ferry", "Second");
+  await second.locator("textarea").fill("a draft for the second");
+  await tab(page, "hello first").click();
+  await expect(current(page).getByText("Hello from the agent.")).toBeVisible();
+  await expect(current(page).locator(".chip")).toHaveText("Scripted · Connected");
+  await tab(page, "New Session").click();
+  await expect(current(page).locator("textarea")).toHaveValue("a draft for the second");
+  await expect(current(page).locator(".chip")).toHaveText("Second · Connected");
+});
+
+test("two windows on one session see the same words", async ({ app, shell, context }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hold on");
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await sessionRow(other, "hold on").click();
+  await expect(current(other).locator(".message")).toHaveText("The first part.");
+  app.release("ferry");
+  for (const page of [shell, other]) await expect(current(page).locator(".message")).toHaveText("The first part. The second part.");
+});
+
+test("a session that ends while another is in view needs you, until it is seen", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await addProject(shell, app.directory("atlas"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hold on");
+  await expect(frame.locator(".message")).toHaveText("The first part.");
+  await newSession(shell, "atlas");
+  await expect(shell.locator("#working-count")).toHaveText("1 working");
+  app.release("ferry");
+  await expect(shell.locator(".inbox-row")).toContainText("hold on");
+  await expect(shell).toHaveTitle("(1) Liminal Builder");
+  await shell.keyboard.press("Control+j");
+  await expect(tab(shell, "hold on")).toHaveAttribute("data-current", "");
+  await expect(shell.locator("#inbox")).toBeHidden();
+  await expect(shell).toHaveTitle("Liminal Builder");
+});

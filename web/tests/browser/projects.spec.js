@@ -1,0 +1,181 @@
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { addProject, current, expect, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+
+const names = (/** @type {import("@playwright/test").Page} */ page) => page.locator(".project-name").allTextContents();
+
+test("TC-1.1a: projects are shown in the order they were added", async ({ app, shell }) => {
+  for (const name of ["zebra", "apple", "mango"]) await addProject(shell, app.directory(name));
+  await expect.poll(() => names(shell)).toEqual(["zebra", "apple", "mango"]);
+  await shell.reload();
+  await expect.poll(() => names(shell)).toEqual(["zebra", "apple", "mango"]);
+});
+
+test("TC-1.1b: the first run invites to add a project", async ({ shell }) => {
+  await expect(shell.getByText("No projects yet. Add a directory you are working in and its sessions will appear here.")).toBeVisible();
+  await expect(shell.getByRole("heading", { name: "Add your first project" })).toBeVisible();
+  await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
+  await expect(shell.getByText("Agents on this machine")).toBeVisible();
+});
+
+test("TC-1.2a: a directory that is there is added, with completion while typing", async ({ app, shell }) => {
+  app.directory("atlas-api");
+  app.directory("atlas-web");
+  app.directory("ferry");
+  await shell.locator("#no-projects [data-command=add-project]").click();
+  const dialog = shell.getByRole("dialog", { name: "Add project" });
+  const field = dialog.getByRole("combobox");
+  await field.fill("~/code/at");
+  await expect(dialog.getByRole("option")).toHaveText(["atlas-api/", "atlas-web/"]);
+  await field.press("ArrowDown");
+  await field.press("Tab");
+  await expect(field).toHaveValue("~/code/atlas-web/");
+  await field.press("Enter");
+  await expect(dialog).toBeHidden();
+  await expect(projectRow(shell, "atlas-web")).toBeVisible();
+  await expect(shell.getByText("No sessions yet")).toBeVisible();
+  await expect(shell.getByRole("heading", { name: "No session open" })).toBeVisible();
+});
+
+test("TC-1.2a: the first-run page adds a directory by keyboard alone", async ({ app, shell }) => {
+  app.directory("ferry");
+  await shell.keyboard.type("code/fer");
+  await expect(shell.getByRole("option")).toHaveText(["ferry/"]);
+  await shell.keyboard.press("Enter");
+  await expect(projectRow(shell, "ferry")).toBeVisible();
+});
+
+test("TC-1.2b: a directory that is not there is refused in place", async ({ app, shell }) => {
+  await shell.locator("#no-projects [data-command=add-project]").click();
+  const dialog = shell.getByRole("dialog", { name: "Add project" });
+  for (const path of [join(app.home, "nowhere"), join(app.data, "agents.json")]) {
+    await dialog.getByRole("combobox").fill(path);
+    await dialog.getByRole("button", { name: "Add project" }).click();
+    await expect(dialog.getByRole("alert")).toHaveText("Directory does not exist");
+    await expect(dialog.getByRole("combobox")).toHaveAttribute("aria-invalid", "true");
+  }
+  await dialog.getByRole("combobox").press("Escape");
+  expect(await names(shell)).toEqual([]);
+});
+
+test("TC-1.2c: cancelling changes nothing", async ({ app, shell }) => {
+  await shell.locator("#no-projects [data-command=add-project]").click();
+  const dialog = shell.getByRole("dialog", { name: "Add project" });
+  await dialog.getByRole("combobox").fill(app.directory("ferry"));
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect(dialog).toBeHidden();
+  await shell.locator("#no-projects [data-command=add-project]").click();
+  await dialog.getByRole("combobox").press("Escape");
+  await expect(dialog).toBeHidden();
+  await shell.reload();
+  await expect(shell.getByText("No projects yet.")).toBeVisible();
+});
+
+test("TC-1.2d: the same directory is refused under every name it has", async ({ app, shell }) => {
+  const path = app.directory("ferry");
+  symlinkSync(path, join(app.home, "code", "link"));
+  await addProject(shell, path);
+  for (const other of [path, `${path}/`, join(app.home, "code", "x", "..", "ferry").replace("/code/", "/code/../code/"), "~/code/ferry", join(app.home, "code", "link")]) {
+    await shell.locator(".projects .section-title [data-command=add-project]").click();
+    const dialog = shell.getByRole("dialog", { name: "Add project" });
+    await dialog.getByRole("combobox").fill(other);
+    await dialog.getByRole("button", { name: "Add project" }).click();
+    await expect(dialog.getByRole("alert"), other).toHaveText("Project already added");
+    await dialog.getByRole("combobox").press("Escape");
+  }
+  expect(await names(shell)).toEqual(["ferry"]);
+});
+
+test("TC-1.3a: a removed project can be had back, with its sessions", async ({ app, shell }) => {
+  const path = app.directory("ferry");
+  await addProject(shell, path);
+  await send(await newSession(shell, "ferry"), "hello there");
+  await expect(sessionRow(shell, "hello there")).toBeVisible();
+  await projectRow(shell, "ferry").click({ button: "right" });
+  await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  await expect(projectRow(shell, "ferry")).toBeHidden();
+  await shell.reload();
+  await expect(shell.getByText("No projects yet.")).toBeVisible();
+  await addProject(shell, path);
+  await expect(sessionRow(shell, "hello there")).toBeVisible();
+});
+
+test("a project removed by mistake is back with Undo", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await projectRow(shell, "ferry").focus();
+  await shell.keyboard.press("Shift+F10");
+  await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  await shell.getByRole("button", { name: "Undo" }).click();
+  await expect(projectRow(shell, "ferry")).toBeVisible();
+});
+
+test("TC-1.3b: removing a project closes its tabs and no others", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await addProject(shell, app.directory("atlas"));
+  await send(await newSession(shell, "ferry"), "hello ferry");
+  await expect(tab(shell, "hello ferry")).toBeVisible();
+  await send(await newSession(shell, "atlas"), "hello atlas");
+  await expect(tab(shell, "hello atlas")).toBeVisible();
+  await projectRow(shell, "ferry").click({ button: "right" });
+  await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  await expect(tab(shell, "hello ferry")).toHaveCount(0);
+  await expect(tab(shell, "hello atlas")).toBeVisible();
+  await expect(shell.locator("iframe.portlet")).toHaveCount(1);
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("TC-1.4a: collapsing hides the sessions, by pointer and by keyboard", async ({ app, shell }) => {
+  const row = await addProject(shell, app.directory("ferry"));
+  await newSession(shell, "ferry");
+  await expect(sessionRow(shell, "New Session")).toBeVisible();
+  await row.click();
+  await expect(sessionRow(shell, "New Session")).toBeHidden();
+  await expect(row).toHaveAttribute("aria-expanded", "false");
+  await shell.keyboard.press("ArrowRight");
+  await expect(sessionRow(shell, "New Session")).toBeVisible();
+  await shell.keyboard.press("ArrowDown");
+  await expect(sessionRow(shell, "New Session")).toBeFocused();
+  await shell.keyboard.press("ArrowLeft");
+  await shell.keyboard.press("ArrowLeft");
+  await expect(row).toHaveAttribute("aria-expanded", "false");
+});
+
+test("TC-1.4b: what is collapsed stays so over a restart", async ({ app, shell, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  const row = await addProject(shell, app.directory("atlas"));
+  await row.click();
+  await expect(row).toHaveAttribute("aria-expanded", "false");
+  quiet.serverMayGo = true;
+  await app.restart();
+  await shell.reload();
+  await expect(projectRow(shell, "atlas")).toHaveAttribute("aria-expanded", "false");
+  await expect(projectRow(shell, "ferry")).toHaveAttribute("aria-expanded", "true");
+  const stored = await shell.evaluate(() => JSON.parse(localStorage.getItem("liminal:collapsed") ?? "{}"));
+  expect(Object.values(stored)).toEqual([true]);
+});
+
+test("two windows: a project added or removed in one shows in the other", async ({ app, shell, context }) => {
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await expect(other.getByText("No projects yet.")).toBeVisible();
+  await addProject(shell, app.directory("ferry"));
+  await expect(projectRow(other, "ferry")).toBeVisible();
+  await projectRow(other, "ferry").click({ button: "right" });
+  await other.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  await expect(projectRow(shell, "ferry")).toBeHidden();
+});
+
+test("a window finds its server again without a reload, and shows what changed meanwhile", async ({ app, shell, quiet, context }) => {
+  await addProject(shell, app.directory("ferry"));
+  await shell.evaluate(() => void (/** @type {any} */ (window).kept = true));
+  quiet.serverMayGo = true;
+  await app.stop();
+  await expect(shell.getByText("Liminal Builder is not running. Trying again…")).toBeVisible();
+  await app.start();
+  await expect(shell.getByText("Liminal Builder is not running. Trying again…")).toBeHidden();
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await addProject(other, app.directory("atlas"));
+  await expect(projectRow(shell, "atlas")).toBeVisible();
+  expect(await shell.evaluate(() => /** @type {any} */ (window).kept)).toBe(true);
+});

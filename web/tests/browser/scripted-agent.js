@@ -1,0 +1,158 @@
+// An agent that speaks the Agent Client Protocol over stdio and does what the prompt's words say. A file named
+// `release` in its directory lets it go on where it waits. What was said is kept in HOME, so it can be loaded again.
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const SCRIPT = process.env.SCRIPT ?? "";
+const store = join(process.env.HOME ?? ".", ".scripted-agent");
+mkdirSync(store, { recursive: true });
+// After a crash it does not start again until this file is taken away.
+const down = join(store, "down");
+if (existsSync(down)) process.exit(1);
+/** @type {Map<string, { cwd: string, cancelled: boolean }>} */
+const sessions = new Map();
+const write = (/** @type {object} */ message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const logOf = (/** @type {string} */ id) => join(store, `${id}.jsonl`);
+
+/** @param {string} sessionId @param {object} update */
+function say(sessionId, update) {
+  appendFileSync(logOf(sessionId), `${JSON.stringify(update)}\n`);
+  write({ method: "session/update", params: { sessionId, update } });
+}
+const text = (/** @type {string} */ words) => ({ type: "text", text: words });
+const chunk = (/** @type {string} */ words) => ({ sessionUpdate: "agent_message_chunk", content: text(words) });
+
+/** @param {string} cwd @param {() => boolean} [stop] */
+async function released(cwd, stop = () => false) {
+  while (!existsSync(join(cwd, "release")) && !stop()) await sleep(20);
+}
+
+const MARKDOWN = "## What changed\n\nIt has **bold** words and `code`.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst answer: number = 42;\n```\n\nDone.";
+
+/** 48 KB in 2,000 pieces, 500 a second. @param {string} id @param {string} first @param {(at: number) => string} piece @param {string} last */
+async function flood(id, first, piece, last) {
+  const start = performance.now();
+  say(id, chunk(first));
+  for (let at = 1; at <= 2000; at += 1) {
+    say(id, chunk(piece(at).padEnd(24).slice(0, 24).replace(/.$/, first ? "\n" : " ")));
+    if (performance.now() < start + at * 2) await sleep(start + at * 2 - performance.now());
+  }
+  say(id, chunk(last));
+}
+
+/** @type {Record<string, (id: string, cwd: string, cancelled: () => boolean) => Promise<void>>} */
+const SCENES = {
+  hello: async (id) => say(id, chunk("Hello from the agent.")),
+  markdown: async (id) => {
+    for (const part of MARKDOWN.match(/[\s\S]{1,5}/g) ?? []) {
+      say(id, chunk(part));
+      await sleep(2);
+    }
+  },
+  hold: async (id, cwd, cancelled) => {
+    say(id, chunk("The first part. "));
+    await released(cwd, cancelled);
+    if (!cancelled()) say(id, chunk("The second part."));
+  },
+  slow: async (id, _, cancelled) => {
+    for (let at = 1; at <= 2000 && !cancelled(); at += 1) {
+      say(id, chunk(`word${at} `));
+      if (at % 20 === 0) say(id, chunk("\n\n"));
+      await sleep(10);
+    }
+  },
+  long: async (id) => {
+    for (let at = 1; at <= 120; at += 1) say(id, chunk(`Paragraph ${at} of a long answer.\n\n`));
+  },
+  think: async (id) => {
+    say(id, { sessionUpdate: "agent_thought_chunk", content: text("I should look at the file first.") });
+    say(id, chunk("I have thought."));
+  },
+  run: async (id, cwd, cancelled) => {
+    say(id, { sessionUpdate: "tool_call", toolCallId: "run1", title: "Run the tests", kind: "execute", status: "in_progress", rawInput: { command: "npm test" } });
+    await released(cwd, cancelled);
+    if (cancelled()) return;
+    say(id, { sessionUpdate: "tool_call_update", toolCallId: "run1", status: "completed", content: [{ type: "content", content: text("14 tests passed") }], rawOutput: { exit_code: 0 } });
+    say(id, chunk("They pass."));
+  },
+  edit: async (id, cwd) => {
+    say(id, { sessionUpdate: "tool_call", toolCallId: "edit1", title: "Edit a.ts", kind: "edit", status: "completed", locations: [{ path: join(cwd, "a.ts") }], content: [{ type: "diff", path: join(cwd, "a.ts"), oldText: "let a = 1;\n", newText: "const a = 2;\n" }] });
+    say(id, chunk("Edited."));
+  },
+  explore: async (id, cwd) => {
+    for (const name of ["a", "b", "c"]) say(id, { sessionUpdate: "tool_call", toolCallId: `read-${name}`, title: `Read ${name}.ts`, kind: "read", status: "completed", locations: [{ path: join(cwd, `${name}.ts`) }], content: [{ type: "content", content: text(`contents of ${name}`) }] });
+    say(id, chunk("Read them all."));
+  },
+  broken: async (id) => {
+    say(id, { sessionUpdate: "tool_call", toolCallId: "bad1", title: "Edit x.ts", kind: "edit", status: "in_progress", rawInput: {} });
+    say(id, { sessionUpdate: "tool_call_update", toolCallId: "bad1", status: "failed", content: [{ type: "content", content: text("File changed since it was read.") }] });
+    say(id, chunk("That failed."));
+  },
+  plan: async (id) => {
+    say(id, { sessionUpdate: "plan", entries: [{ content: "Read the code", priority: "high", status: "completed" }, { content: "Change it", priority: "high", status: "in_progress" }, { content: "Test it", priority: "low", status: "pending" }] });
+    say(id, chunk("There is a plan."));
+  },
+  "flood-prose": (id) => flood(id, "", (at) => `word number ${at} and more `, "the last word"),
+  "flood-code": (id) => flood(id, "```rust\n", (at) => `let x${at} = f(${at}); // ok\n`, "// the last word\n```"),
+  hostile: async (id) => say(id, chunk("<img src=x onerror=\"parent.hacked=1\"><script>parent.hacked=1</script> [x](javascript:parent.hacked=1) ![p](https://example.invalid/p.png)")),
+  crash: async (id) => {
+    say(id, chunk("Before the end. "));
+    await sleep(50);
+    process.stderr.write("scripted: out of memory\n");
+    writeFileSync(down, "");
+    process.exit(137);
+  },
+  fail: async () => {
+    throw new Error("rate limit");
+  },
+};
+
+/** @type {Record<string, (params: any) => Promise<object>>} */
+const METHODS = {
+  async initialize() {
+    if (SCRIPT === "no-handshake") throw new Error("no handshake today");
+    if (SCRIPT === "slow-start") await released(process.env.HOME ?? ".");
+    return { protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: {} }, authMethods: [] };
+  },
+  async "session/new"({ cwd }) {
+    if (SCRIPT === "refuse") throw new Error("no more sessions");
+    const sessionId = `s${process.pid}-${sessions.size + 1}`;
+    sessions.set(sessionId, { cwd, cancelled: false });
+    setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "compact", description: "Make room in the context" }, { name: "review", description: "Review the changes" }] } } }), 5);
+    return { sessionId, modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
+  },
+  async "session/load"({ sessionId, cwd }) {
+    if (!existsSync(logOf(sessionId))) throw new Error("no such session");
+    sessions.set(sessionId, { cwd, cancelled: false });
+    for (const line of readFileSync(logOf(sessionId), "utf8").split("\n").filter(Boolean)) write({ method: "session/update", params: { sessionId, update: JSON.parse(line) } });
+    return {};
+  },
+  async "session/set_mode"({ sessionId, modeId }) {
+    setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "current_mode_update", currentModeId: modeId } } }), 1);
+    return {};
+  },
+  async "session/prompt"({ sessionId, prompt }) {
+    const session = sessions.get(sessionId);
+    if (!session) throw new Error("no such session");
+    session.cancelled = false;
+    const words = prompt.map((/** @type {{ text?: string }} */ part) => part.text ?? "").join(" ");
+    appendFileSync(logOf(sessionId), `${JSON.stringify({ sessionUpdate: "user_message_chunk", content: text(words) })}\n`);
+    const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(words)) ?? "hello";
+    await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
+    return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (method === "session/cancel") {
+    const session = sessions.get(params.sessionId);
+    if (session) session.cancelled = true;
+  } else if (id !== undefined && method) {
+    const handler = METHODS[method];
+    (handler ? handler(params) : Promise.reject(Object.assign(new Error("method not found"), { code: -32601 })))
+      .then((result) => write({ id, result }), (error) => write({ id, error: { code: error.code ?? -32000, message: error.message } }));
+  }
+}

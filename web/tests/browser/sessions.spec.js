@@ -1,0 +1,149 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { addProject, current, expect, newSession, projectRow, send, sessionRow, tab, test, finished } from "./app.js";
+
+test.beforeEach(async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+});
+
+const titles = (/** @type {import("@playwright/test").Page} */ page) => page.locator(".session-row .row-title").allTextContents();
+
+test("TC-2.1a: a session is listed with title, agent and age", async ({ shell }) => {
+  await send(await newSession(shell, "ferry"), "hello  with\n  space");
+  const row = sessionRow(shell, "hello with space");
+  await expect(row).toBeVisible();
+  await expect(row.locator(".row-time")).toHaveText("now");
+  await expect(row.locator(".mark use")).toHaveAttribute("href", /#i-agent-/);
+  await expect(row).toHaveAttribute("aria-label", /hello with space now.*Scripted/);
+});
+
+test("TC-2.1b: the session used last stands first", async ({ shell }) => {
+  await send(await newSession(shell, "ferry"), "hello one");
+  await finished(current(shell));
+  await send(await newSession(shell, "ferry"), "hello two");
+  await finished(current(shell));
+  await expect.poll(() => titles(shell)).toEqual(["hello two", "hello one"]);
+  await sessionRow(shell, "hello one").click();
+  await expect.poll(() => titles(shell), "opening moves nothing").toEqual(["hello two", "hello one"]);
+  await send(current(shell), "hello again");
+  await expect.poll(() => titles(shell)).toEqual(["hello one", "hello two"]);
+});
+
+test("TC-2.1c: a project without sessions offers a new one", async ({ shell }) => {
+  await expect(shell.getByText("No sessions yet")).toBeVisible();
+  await shell.locator(".no-sessions").getByRole("button", { name: "New Session" }).click();
+  await expect(shell.getByRole("dialog", { name: "New session" })).toBeVisible();
+});
+
+test("TC-2.2a: a new session opens in a tab and is in the sidebar", async ({ shell }) => {
+  const frame = await newSession(shell, "ferry");
+  await expect(tab(shell, "New Session")).toHaveAttribute("data-current", "");
+  await expect(sessionRow(shell, "New Session")).toHaveAttribute("aria-current", "true");
+  await expect(frame.getByRole("heading", { name: "Scripted in ferry" })).toBeVisible();
+  await expect(frame.locator("textarea")).toBeFocused();
+});
+
+test("TC-2.2b: the picker offers every agent, and says what is not installed and how to get it", async ({ shell }) => {
+  await projectRow(shell, "ferry").getByRole("button", { name: "New Session" }).click();
+  const dialog = shell.getByRole("dialog", { name: "New session" });
+  for (const name of ["Claude Code", "Codex", "Scripted"]) await expect(dialog.locator(".agent-name", { hasText: name })).toBeVisible();
+});
+
+test("TC-2.2c: cancelling the picker makes nothing", async ({ shell }) => {
+  await projectRow(shell, "ferry").getByRole("button", { name: "New Session" }).click();
+  await shell.getByRole("dialog", { name: "New session" }).getByRole("button", { name: "Cancel" }).click();
+  await expect(shell.getByText("No sessions yet")).toBeVisible();
+  await expect(shell.locator(".tab")).toHaveCount(0);
+  await projectRow(shell, "ferry").getByRole("button", { name: "New Session" }).click();
+  await shell.keyboard.press("Escape");
+  await expect(shell.getByRole("dialog")).toBeHidden();
+  await expect(shell.locator(".tab")).toHaveCount(0);
+});
+
+test("TC-2.3a, TC-8.3b: opening a session shows its whole history", async ({ shell }) => {
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello one");
+  await finished(frame);
+  await send(frame, "markdown please");
+  await finished(frame);
+  await shell.keyboard.press("Alt+KeyW");
+  await expect(shell.locator(".tab")).toHaveCount(0);
+  await sessionRow(shell, "hello one").click();
+  await expect(current(shell).locator(".user-text")).toHaveText(["hello one", "markdown please"]);
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+  await expect(current(shell).getByRole("heading", { name: "What changed" })).toBeVisible();
+});
+
+test("TC-2.3b: opening a session that has a tab activates it", async ({ shell }) => {
+  await send(await newSession(shell, "ferry"), "hello one");
+  await send(await newSession(shell, "ferry"), "hello two");
+  await expect(tab(shell, "hello two")).toHaveAttribute("data-current", "");
+  await sessionRow(shell, "hello one").click();
+  await expect(tab(shell, "hello one")).toHaveAttribute("data-current", "");
+  await expect(shell.locator(".tab")).toHaveCount(2);
+  await expect(shell.locator("iframe.portlet")).toHaveCount(2);
+});
+
+test("TC-2.4a: an archived session leaves the list; Undo brings it back", async ({ shell }) => {
+  await send(await newSession(shell, "ferry"), "hello one");
+  const row = sessionRow(shell, "hello one");
+  await row.hover();
+  await row.getByRole("button", { name: "Archive" }).click();
+  await expect(row).toHaveCount(0);
+  await shell.getByRole("button", { name: "Undo" }).click();
+  await expect(sessionRow(shell, "hello one")).toBeVisible();
+  await sessionRow(shell, "hello one").focus();
+  await shell.keyboard.press("Delete");
+  await expect(sessionRow(shell, "hello one")).toHaveCount(0);
+  await shell.reload();
+  await expect(shell.getByText("No sessions yet")).toBeVisible();
+});
+
+test("TC-2.4b: archiving closes the session's tab", async ({ shell }) => {
+  await send(await newSession(shell, "ferry"), "hello one");
+  await expect(tab(shell, "hello one")).toBeVisible();
+  await current(shell).getByRole("button", { name: "More" }).click();
+  await current(shell).getByRole("menuitem", { name: "Archive" }).click();
+  await expect(shell.locator(".tab")).toHaveCount(0);
+  await expect(shell.locator("iframe.portlet")).toHaveCount(0);
+});
+
+test("TC-2.5a, TC-2.5b: sessions and their history are there after a restart", async ({ app, shell, quiet }) => {
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello one");
+  await finished(frame);
+  quiet.serverMayGo = true;
+  await app.restart();
+  await expect(shell.locator("#offline")).toBeHidden();
+  await shell.reload();
+  await expect(sessionRow(shell, "hello one")).toBeVisible();
+  await sessionRow(shell, "hello one").click();
+  await expect(current(shell).locator(".user-text")).toHaveText(["hello one"]);
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("TC-2.4c: sessions made outside are not listed", async ({ app, shell }) => {
+  await send(await newSession(shell, "ferry"), "hello one");
+  await expect(sessionRow(shell, "hello one")).toBeVisible();
+  writeFileSync(join(app.home, ".scripted-agent", "made-elsewhere.jsonl"), "");
+  await shell.reload();
+  await expect.poll(() => titles(shell)).toEqual(["hello one"]);
+});
+
+test("a session can be renamed, and every window shows it", async ({ app, shell, context }) => {
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await send(await newSession(shell, "ferry"), "hello one");
+  await sessionRow(shell, "hello one").click({ button: "right" });
+  await shell.getByRole("menuitem", { name: "Rename" }).click();
+  await shell.getByRole("textbox", { name: "Title" }).fill("A better name");
+  await shell.keyboard.press("Enter");
+  await expect(sessionRow(shell, "A better name")).toBeVisible();
+  await expect(tab(shell, "A better name")).toBeVisible();
+  await expect(sessionRow(other, "A better name")).toBeVisible();
+});
+
+test("a long first message is cut at a word for the title", async ({ shell }) => {
+  await send(await newSession(shell, "ferry"), "hello this is a rather long message that goes on and on past fifty characters");
+  await expect(shell.locator(".session-row .row-title")).toHaveText(/^hello this is a rather long message that goes on…$/);
+});

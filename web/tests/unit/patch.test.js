@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { applyBlocks, mergeUpsert } from "../../shared/patch.js";
+import { goldens } from "./goldens.js";
+
+const [, message] = /** @type {[string, any]} */ (goldens("upsert.message")[0]);
+const [, call] = /** @type {[string, any]} */ (goldens("upsert.tool_call")[0]);
+const [, view] = /** @type {[string, any]} */ (goldens("upsert.view")[0]);
+
+test("a patch keeps finished blocks and continues the open one", () => {
+  assert.deepEqual(applyBlocks(["<p>a</p>", "<p>b</p>"], { from: 1, keep: 4, html: ["c</p>", "<p>d</p>"] }), ["<p>a</p>", "<p>bc</p>", "<p>d</p>"]);
+});
+
+test("a patch without html keeps only the first blocks", () => {
+  assert.deepEqual(applyBlocks(["a", "b", "c"], { from: 1, keep: 0, html: [] }), ["a"]);
+});
+
+test("a patch on nothing is the whole", () => {
+  assert.deepEqual(applyBlocks([], { from: 0, keep: 0, html: ["<p>a</p>"] }), ["<p>a</p>"]);
+});
+
+test("applying a patch twice is the same as once", () => {
+  const patches = [{ from: 0, keep: 0, html: ["<p>a</p>"] }, { from: 0, keep: 4, html: [" b</p>"] }, { from: 1, keep: 0, html: ["<pre>x</pre>"] }, { from: 1, keep: 6, html: ["\ny</pre>", "<p>end</p>"] }];
+  let once = /** @type {string[]} */ ([]);
+  for (const patch of patches) {
+    const again = applyBlocks(applyBlocks(once, patch), patch);
+    once = applyBlocks(once, patch);
+    assert.deepEqual(again, once);
+  }
+  assert.deepEqual(once, ["<p>a b</p>", "<pre>x\ny</pre>", "<p>end</p>"]);
+});
+
+test("offsets count as JavaScript does, also beyond the basic plane", () => {
+  assert.deepEqual(applyBlocks(["<p>😀a</p>"], { from: 0, keep: 6, html: ["b</p>"] }), ["<p>😀ab</p>"]);
+});
+
+test("text that grew is appended where it belongs", () => {
+  const first = mergeUpsert(undefined, message);
+  assert.equal(first.text, "Hello");
+  const second = mergeUpsert(first, { ...message, content: " world", contentFrom: 5 });
+  assert.equal(second.text, "Hello world");
+  assert.equal(mergeUpsert(second, { ...message, content: " world", contentFrom: 5 }).text, "Hello world");
+  assert.equal(mergeUpsert(second, { ...message, content: "Anew" }).text, "Anew");
+});
+
+test("the view's golden continues what is there", () => {
+  const known = mergeUpsert(undefined, { ...message, blocks: { from: 0, keep: 0, html: ["<h1>T</h1>", "<p>xyz</p>"] } });
+  assert.deepEqual(mergeUpsert(known, view).html, ["<h1>T</h1>", "<p>Hello</p>"]);
+  assert.equal(mergeUpsert(known, view).sections?.[0]?.added, 1);
+});
+
+test("TC-7.2b: a tool call keeps its output and sections when an update does not repeat them", () => {
+  const first = mergeUpsert(undefined, { ...call, sections: view.sections });
+  const { toolOutput: _, ...bare } = call;
+  const second = mergeUpsert(first, bare);
+  assert.equal(second.text, "ok\n");
+  assert.deepEqual(second.sections, view.sections);
+});
