@@ -195,7 +195,12 @@ impl Session {
         if let Some(loading) = self.loading.as_mut().filter(|_| matches!(update, Update::Notice(_))) {
             return loading.notices.push(update);
         }
-        if matches!(self.attachment, Attachment::Attaching { discard: true, .. }) && update.is_said() {
+        // Told again, or the last of a session that was closed: neither is news.
+        let is_news = match self.attachment {
+            Attachment::Attached | Attachment::Attaching { discard: false, .. } => true,
+            Attachment::Attaching { discard: true, .. } | Attachment::Closing { .. } | Attachment::Detached => false,
+        };
+        if !is_news && update.is_said() {
             return;
         }
         let output = self.translator.update(update, now());
@@ -315,7 +320,7 @@ impl Session {
     /// ends it, and it is taken up again with the next message.
     pub(super) fn end_turn(&mut self, result: Result<PromptResult, super::wire::RpcError>) {
         let was_cancelled = result.as_ref().is_ok_and(|result| result.stop_reason == "cancelled");
-        let left_running = was_cancelled && self.translator.has_open_command();
+        let left_running = was_cancelled && self.translator.may_leave_command();
         self.turn_over();
         let output = self.translator.end_turn(result, now());
         self.publish(output);

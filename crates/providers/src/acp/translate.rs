@@ -33,13 +33,16 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 pub(crate) struct Quirks {
     /// Text without a `messageId` is not the model's: an error, a warning, the answer to a command.
     pub(crate) notices_have_no_message_id: bool,
+    /// A cancel ends the turn and leaves its command running, also one that was not announced yet.
+    pub(crate) cancel_leaves_commands: bool,
 }
 
 impl Quirks {
     /// Known by the name the agent gives itself in the handshake.
     pub(crate) fn of(agent: Option<&acp::Implementation>) -> Self {
         let name = agent.map_or("", |agent| agent.name.as_str());
-        Self { notices_have_no_message_id: name == "@agentclientprotocol/codex-acp" }
+        let is_codex = name == "@agentclientprotocol/codex-acp";
+        Self { notices_have_no_message_id: is_codex, cancel_leaves_commands: is_codex }
     }
 }
 
@@ -136,9 +139,10 @@ impl Translator {
         self.turns.back().is_some_and(|turn| turn.open && turn.tools.iter().any(ToolState::is_open))
     }
 
-    /// A command of the present turn has not ended, as far as the agent said.
-    pub(crate) fn has_open_command(&self) -> bool {
-        self.turns.back().is_some_and(|turn| turn.tools.iter().any(ToolState::is_open_command))
+    /// A command of the present turn has not ended, as far as the agent said or is known to keep to itself.
+    pub(crate) fn may_leave_command(&self) -> bool {
+        let has_open_command = |turn: &Turn| turn.tools.iter().any(ToolState::is_open_command);
+        self.quirks.cancel_leaves_commands || self.turns.back().is_some_and(has_open_command)
     }
 
     /// A call shows this terminal.

@@ -165,24 +165,30 @@ async fn codex_asks_for_leave_and_gets_it_once() {
     assert!(bench.project.path().join("asked.txt").exists());
 }
 
+/// Codex itself leaves the command running, whether it has announced it by then or not.
 #[tokio::test]
 async fn a_cancel_really_stops_codexs_command_and_the_session_goes_on() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first").await;
-    let pid_file = bench.project.path().join("pid");
-    let turn = bench.send(&session, "bash:echo $$ > pid; exec sleep 1000\nsay:never").await;
-    until("the command", || std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))).await;
-    let sleepers = sleeping_in(bench.project.path());
-    assert!(!sleepers.is_empty());
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
-    session.until_end_of(&turn).await;
-    assert!(session.is_cancelled(&turn));
-    assert!(tools(&session, &turn)[0].0.interrupted);
-    until("the command to be gone", || sleepers.iter().all(|pid| !is_running(*pid))).await;
-    let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
-    assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
+    for is_announced in [true, false] {
+        let pid_file = bench.project.path().join(format!("pid-{is_announced}"));
+        let turn = bench.send(&session, &format!("bash:echo $$ > {}; exec sleep 1000", pid_file.display())).await;
+        until("the command", || std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))).await;
+        let sleepers = sleeping_in(bench.project.path());
+        assert!(!sleepers.is_empty());
+        if is_announced {
+            session.until("the call", |session| !tools(session, &turn).is_empty()).await;
+        }
+        soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+        session.until_end_of(&turn).await;
+        assert!(session.is_cancelled(&turn));
+        assert!(tools(&session, &turn).iter().all(|(detail, _)| detail.interrupted));
+        until("the command to be gone", || sleepers.iter().all(|pid| !is_running(*pid))).await;
+        let turn = bench.turn(&mut session, "say:and on").await;
+        assert_eq!(session.said(&turn), ["and on"]);
+        assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
+    }
 }
 
 #[tokio::test]

@@ -273,11 +273,11 @@ async fn what_an_agent_says_last_is_heard_before_its_end() {
 async fn a_daemon_of_the_agent_does_not_outlive_it() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
-    let before = sleepers();
+    let pid = bench.pid().await;
     let turn = bench.turn(&mut session, "daemon").await;
     assert_eq!(session.said(&turn), ["daemon started"]);
-    let daemons: Vec<u32> = sleepers().into_iter().filter(|pid| !before.contains(pid)).collect();
-    assert!(!daemons.is_empty());
+    until("the daemon", || !sleepers(pid).is_empty()).await;
+    let daemons = sleepers(pid);
     soon("the end", bench.provider.shutdown()).await;
     assert!(daemons.iter().all(|pid| !is_running(*pid)));
 }
@@ -341,13 +341,12 @@ fn resident_mib() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
-/// Processes that sleep for a thousand seconds, as only our daemons do.
-fn sleepers() -> Vec<u32> {
+/// The daemons of the agent with this process id.
+fn sleepers(agent: u32) -> Vec<u32> {
+    let line = format!("sleep\x001000.{agent}\x00");
     let processes =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     processes
-        .filter(|pid: &u32| {
-            std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == b"sleep\x001000\x00")
-        })
+        .filter(|pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|found| found == line.as_bytes()))
         .collect()
 }

@@ -25,7 +25,7 @@
 //! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
 //! exit:CODE          leaves at once
 //! close              closes its output and lives on
-//! daemon             starts a process that leaves its group, and says its id
+//! daemon             starts a process that leaves its group: `sleep 1000.<process id of the agent>`
 //! error:TEXT         the prompt fails
 //! stop:REASON        the prompt ends for this reason
 //! env:NAME           says a variable
@@ -239,7 +239,11 @@ impl Scene<'_> {
 
     fn daemon(&mut self) {
         let mut command = Command::new("setsid");
-        command.args(["--fork", "sleep", "1000"]).stdin(Stdio::null()).stdout(Stdio::inherit()).stderr(Stdio::null());
+        command
+            .args(["--fork", "sleep", &format!("1000.{}", std::process::id())])
+            .stdin(Stdio::null())
+            .stdout(Stdio::inherit())
+            .stderr(Stdio::null());
         let started = command.status().is_ok_and(|status| status.success());
         self.say(if started { "daemon started" } else { "no daemon" });
     }
