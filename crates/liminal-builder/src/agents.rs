@@ -27,9 +27,18 @@ pub(crate) fn registry(settings: &Agents, catalog: &Catalog, notices: &mut Vec<S
             notices.push(format!("The agents of agents.json are not offered: {error:#}."));
         }
     }
+    agents.push(demo(catalog)?);
     let provider = |agent| Arc::new(AcpProvider::new(agent, acp.clone())) as Arc<dyn Provider>;
     let claude: Arc<dyn Provider> = Arc::new(ClaudeProvider::new(claude_config(settings))?);
     Ok(Registry::new(std::iter::once(claude).chain(agents.into_iter().map(provider))))
+}
+
+/// Last in the list, and always there: this program itself, with its sessions beside ours.
+fn demo(catalog: &Catalog) -> anyhow::Result<AcpAgent> {
+    let program = std::env::current_exe().context("where is this program?")?;
+    let mut agent = AcpAgent::demo(program, env!("CARGO_PKG_VERSION"))?;
+    agent.command = agent.command.env("LIMINAL_DATA_DIR", catalog.dir());
+    Ok(agent)
 }
 
 fn claude_config(settings: &Agents) -> ClaudeConfig {
@@ -38,7 +47,8 @@ fn claude_config(settings: &Agents) -> ClaudeConfig {
         command: settings.claude_cmd.clone(),
         start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
         prompt_timeout: Duration::from_millis(settings.acp_prompt_timeout_ms),
-        idle: (settings.idle_minutes > 0).then(|| Duration::from_secs(settings.idle_minutes * SECONDS_PER_MINUTE)),
+        idle: (settings.idle_minutes > 0)
+            .then(|| Duration::from_secs(settings.idle_minutes.saturating_mul(SECONDS_PER_MINUTE))),
         ..ClaudeConfig::default()
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Parser;
 
-use settings::Settings;
+use settings::{Command, Settings};
 
 /// More threads than this only cost memory: one window's work is short, and agents are processes of their own.
 const WORKERS_MAX: usize = 8;
@@ -25,6 +25,9 @@ const WRONG_USAGE: u8 = 2;
 fn main() -> ExitCode {
     agent_process::guardian_entry();
     let settings = Settings::parse();
+    if let Some(Command::DemoAgent) = settings.command {
+        return demo_agent::run();
+    }
     let address = match settings.listening.address().and_then(|address| {
         logging::start(&settings.files)?;
         Ok(address)

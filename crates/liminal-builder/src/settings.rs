@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use clap::{ArgAction, Args, Parser};
+use clap::{ArgAction, Args, Parser, Subcommand};
 
 /// All your coding agents, in all your projects, in one local page.
 ///
@@ -15,6 +15,8 @@ use clap::{ArgAction, Args, Parser};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "liminal-builder", version, after_help = EXAMPLES, args_override_self = true, verbatim_doc_comment)]
 pub(crate) struct Settings {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) listening: Listening,
     #[command(flatten)]
@@ -23,6 +25,12 @@ pub(crate) struct Settings {
     pub(crate) agents: Agents,
     #[command(flatten)]
     pub(crate) opening: Opening,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
+    DemoAgent,
 }
 
 const EXAMPLES: &str = "\

@@ -10,12 +10,10 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 #[derive(RustEmbed)]
 #[folder = "../../web/shell/"]
-#[allow_missing = true]
 struct Shell;
 
 #[derive(RustEmbed)]
 #[folder = "../../web/portlet/"]
-#[allow_missing = true]
 struct Portlet;
 
 #[derive(RustEmbed)]

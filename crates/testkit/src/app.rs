@@ -14,7 +14,7 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::http::{Response, exchange};
 use crate::window::{Window, connect};
-use crate::{binary, within};
+use crate::{programs, within};
 
 /// The real program as a child process. It is killed when this is dropped; a data directory made for it goes too.
 #[derive(Debug)]
@@ -170,14 +170,16 @@ impl Builder {
     /// # Panics
     /// When it does not come up.
     pub async fn start(self) -> TestApp {
-        within("the server to start", self.try_start())
+        // Building it may take longer than any test should wait.
+        let program = programs::liminal_builder();
+        within("the server to start", self.try_start(program))
             .await
             .unwrap_or_else(|error| panic!("could not start the server: {error:#}"))
     }
 
     /// Its log goes to the test's own standard error.
-    async fn try_start(self) -> anyhow::Result<TestApp> {
-        let mut command = Command::new(binary());
+    async fn try_start(self, program: &Path) -> anyhow::Result<TestApp> {
+        let mut command = Command::new(program);
         command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_harmless(name)));
         command.env("HOME", self.home.path()).envs(self.environment);
         command.args(["--port", "0", "--no-open", "--log", "error"]).args(self.args);

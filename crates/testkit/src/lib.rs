@@ -5,7 +5,6 @@
 //! Kept out: anything a product crate depends on. Tests depend on this crate, never the other way round.
 
 mod app;
-mod binary;
 mod desk;
 mod http;
 pub mod programs;
@@ -15,9 +14,9 @@ mod window;
 use std::time::Duration;
 
 pub use app::{Builder, TestApp};
-pub use binary::{binary, run_to_end};
 pub use desk::{Desk, Screen, Shown, merge};
 pub use http::{Response, exchange};
+pub use programs::run_to_end;
 pub use window::{HandshakeRefused, Window, connect};
 
 /// How long a test waits for anything. Never an assertion about speed: a busy machine must not fail a test.

@@ -1,8 +1,30 @@
 //! Programs the tests run: our own scripted ones, and the real agents.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+
+/// The program under test. `LIMINAL_BIN` names one; otherwise the one beside the tests is brought up to date.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn liminal_builder() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| match std::env::var_os("LIMINAL_BIN") {
+        Some(given) => given.into(),
+        None => build("liminal-builder", "liminal-builder"),
+    })
+}
+
+/// Runs the program under test with these arguments until it ends by itself.
+///
+/// # Panics
+/// When it cannot be started.
+pub fn run_to_end(args: &[&str]) -> Output {
+    let mut command = Command::new(liminal_builder());
+    command.args(args).stdin(Stdio::null());
+    command.output().unwrap_or_else(|error| panic!("could not run the program: {error}"))
+}
 
 /// The scripted agent, fresh. It is also a guardian, for tests whose own program cannot be one.
 ///
@@ -10,7 +32,7 @@ use std::sync::OnceLock;
 /// When it cannot be built.
 pub fn scripted_agent() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| build("scripted-agent"))
+    PROGRAM.get_or_init(|| build("testkit", "scripted-agent"))
 }
 
 /// The real Claude Code.
@@ -28,10 +50,10 @@ fn agent(path: &str) -> PathBuf {
 }
 
 /// `cargo test -p` builds only what that package needs, so the program may be missing or older than its sources.
-fn build(name: &str) -> PathBuf {
+fn build(package: &str, name: &str) -> PathBuf {
     let profile_dir = profile_dir();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", "testkit", "--bin", name]).stdin(Stdio::null());
+    cargo.args(["build", "--quiet", "--package", package, "--bin", name]).stdin(Stdio::null());
     if profile_dir.file_name().is_some_and(|profile| profile == "release") {
         cargo.arg("--release");
     }

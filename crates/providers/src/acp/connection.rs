@@ -215,7 +215,7 @@ async fn permission(id: &RawValue, params: &str, connection: &Connection, router
     let request = serde_json::from_str::<PermissionRequest>(params);
     match (link, request) {
         (Some(link), Ok(request)) => {
-            let input = SessionInput::Permission { id: id.to_owned(), request };
+            let input = SessionInput::Permission { id: id.to_owned(), request: Box::new(request) };
             drop(link.inputs.send(input).await);
         }
         (None, _) => connection.peer.answer(id, &refuse(wire::INVALID_PARAMS, "unknown session")),

@@ -121,7 +121,7 @@ impl AcpProvider {
         let failed = |detail: &str| ProviderError::CreateFailed { detail: detail.to_owned() };
         let id = setup.session_id.as_deref().ok_or_else(|| failed("the agent gave no session id"))?;
         let id = AgentSessionId::parse(id).map_err(|error| failed(&format!("the agent's session id {error}")))?;
-        let ends = SessionLink::new(directory);
+        let ends = SessionLink::open(directory);
         if !expectation.fulfil(&id, &ends.link) {
             return Err(failed("the agent gave the id of a session that is open"));
         }
@@ -135,7 +135,7 @@ impl AcpProvider {
     }
 
     async fn load(&self, open: &OpenSession, connection: Arc<Connection>) -> Result<Loaded, ProviderError> {
-        let ends = SessionLink::new(real_directory(&open.project_dir).map_err(|error| not_loaded(&error))?);
+        let ends = SessionLink::open(real_directory(&open.project_dir).map_err(|error| not_loaded(&error))?);
         if !self.context.router.add(open.id.clone(), ends.link.clone()) {
             return Err(ProviderError::SessionOpen(open.id.clone()));
         }

@@ -32,7 +32,7 @@ pub(crate) enum SessionInput {
     Update(String),
     Permission {
         id: Box<RawValue>,
-        request: PermissionRequest,
+        request: Box<PermissionRequest>,
     },
     Answer {
         expect: Expect,
@@ -132,7 +132,7 @@ pub(crate) struct SessionEnds {
 }
 
 impl SessionLink {
-    pub(crate) fn new(directory: PathBuf) -> SessionEnds {
+    pub(crate) fn open(directory: PathBuf) -> SessionEnds {
         let (inputs, inputs_end) = mpsc::channel(INPUT_QUEUE_MAX);
         let (commands, commands_end) = mpsc::channel(COMMAND_QUEUE_MAX);
         let link = Self { inputs, commands, directory: Arc::new(directory), attached: Arc::default() };

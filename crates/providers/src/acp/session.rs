@@ -180,7 +180,7 @@ impl Session {
     fn receive(&mut self, input: SessionInput) {
         match input {
             SessionInput::Update(text) => self.update(Update::read(&text)),
-            SessionInput::Permission { id, request } => self.permission(&id, request),
+            SessionInput::Permission { id, request } => self.permission(&id, *request),
             SessionInput::Answer { expect, reply } => self.answer(expect, reply),
             SessionInput::Terminal { id, text } => self.terminal(id, &text),
             SessionInput::Notice(text) => {

@@ -489,14 +489,13 @@ impl Translator {
             step.facts.activity = Some(message.to_owned());
         }
         // What was streamed before the cut comes once more, under another id.
-        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
-            if let Some(growing) =
+        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open)
+            && let Some(growing) =
                 turn.growing.take().filter(|text| matches!(text.voice, Voice::Agent | Voice::Thought))
-            {
-                step.turn = Some(turn.id.clone());
-                let reason = Some("the stream was cut and starts again".to_owned());
-                step.push(StreamPayload::ItemCancelled(ItemCancelled { item_id: growing.item_id, reason }));
-            }
+        {
+            step.turn = Some(turn.id.clone());
+            let reason = Some("the stream was cut and starts again".to_owned());
+            step.push(StreamPayload::ItemCancelled(ItemCancelled { item_id: growing.item_id, reason }));
         }
     }
 

@@ -73,7 +73,7 @@ async fn a_turn_begins_with_the_users_message_and_streams_the_answer() {
     session.until_end_of(&turn).await;
     let items = session.of(&turn);
     assert!(matches!(&items[0].body, ItemBody::Message { origin: Origin::User, .. }));
-    assert!(matches!(&items[1].body, ItemBody::Thinking { text, .. } if text.to_string() == "hm"));
+    assert!(matches!(&items[1].body, ItemBody::Thinking { text, .. } if *text == "hm"));
     assert_eq!(session.said(&turn), ["Hello world"]);
     assert!(items.iter().all(|item| item.status == UpsertStatus::Complete));
     let end = session.end_of(&turn).unwrap();

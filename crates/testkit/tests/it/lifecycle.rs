@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use protocol::{CliType, ClientMessage, ServerMessage};
 use rustix::process::Signal;
@@ -60,11 +61,12 @@ fn stubborn_agent(data_dir: &Path, file: &Path) {
     std::fs::write(data_dir.join("agents.json"), agents.to_string()).unwrap();
 }
 
-/// Waits for what has no event to wait for.
+/// Waits for what can be seen but tells nobody.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
     within(what, async {
         while !is_so() {
-            tokio::task::yield_now().await;
+            looks.tick().await;
         }
     })
     .await;

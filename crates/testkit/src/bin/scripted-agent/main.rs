@@ -11,6 +11,8 @@ fn main() -> ExitCode {
     match words.next().as_deref() {
         Some("acp") => acp::run(&words.collect::<Vec<_>>()),
         Some("claude") => claude::run(words.collect()),
+        // The demo agent, as our own program starts it.
+        Some("demo-agent") => demo_agent::run(),
         wire => {
             eprintln!("scripted-agent speaks no {}", wire.unwrap_or("wire unless told which"));
             ExitCode::FAILURE

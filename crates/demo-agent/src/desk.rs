@@ -1,0 +1,259 @@
+//! The protocol: what is asked of the agent, what it asks, and what it says.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1 as acp;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::scenes;
+use crate::sessions::Sessions;
+use crate::texts::COMMANDS;
+
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) sessions: Sessions,
+    pace: Duration,
+    state: Mutex<State>,
+    output: Mutex<std::io::Stdout>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: HashMap<String, Open>,
+    /// Sessions whose running prompt is to end.
+    cancelled: HashSet<String>,
+    asked: u64,
+    waiting: HashMap<u64, SyncSender<Value>>,
+}
+
+/// What is set for an open session.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) mode: String,
+    pub(crate) model: String,
+    pub(crate) tokens_used: u64,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self { mode: "chatty".into(), model: "demo-large".into(), tokens_used: 0 }
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(sessions: Sessions, pace: Duration) -> Self {
+        Self { sessions, pace, state: Mutex::default(), output: Mutex::new(std::io::stdout()) }
+    }
+
+    pub(crate) fn hear(self: &Arc<Self>, line: &str) {
+        let Ok(message) = serde_json::from_str::<Value>(line) else {
+            return self.refuse(&Value::Null, &acp::Error::parse_error());
+        };
+        let (id, params) = (message["id"].clone(), message["params"].clone());
+        let Some(method) = message["method"].as_str() else {
+            let waiting = id.as_u64().and_then(|id| self.lock().waiting.remove(&id));
+            if let Some(waiting) = waiting {
+                // Who asked may have been cancelled.
+                let _ = waiting.send(message);
+            }
+            return;
+        };
+        match method {
+            "initialize" => self.answer(&id, &introduction()),
+            "authenticate" => self.answer(&id, &json!({})),
+            "session/new" => self.new_session(&id),
+            "session/load" => self.take_up(&id, &params, true),
+            "session/resume" => self.take_up(&id, &params, false),
+            "session/close" => {
+                let session = text(&params, "sessionId");
+                self.cancel(&session);
+                self.lock().open.remove(&session);
+                self.answer(&id, &json!({}));
+            }
+            "session/cancel" => self.cancel(&text(&params, "sessionId")),
+            "session/set_config_option" => self.set_option(&id, &params),
+            "session/prompt" => self.prompt(id, params),
+            _ if id.is_null() => {}
+            _ => self.refuse(&id, &acp::Error::method_not_found()),
+        }
+    }
+
+    fn new_session(&self, id: &Value) {
+        let session = uuid::Uuid::new_v4().to_string();
+        let open = Open::default();
+        let response = acp::NewSessionResponse::new(session.clone()).config_options(options(&open));
+        self.lock().open.insert(session.clone(), open);
+        self.answer(id, &response);
+        self.offer_commands(&session);
+    }
+
+    fn take_up(&self, id: &Value, params: &Value, replay: bool) {
+        let session = text(params, "sessionId");
+        let Some(past) = self.sessions.past(&session) else {
+            return self.refuse(id, &acp::Error::resource_not_found(Some(session)));
+        };
+        if replay {
+            past.into_iter().for_each(|update| self.update(&session, update));
+        }
+        let mut state = self.lock();
+        state.cancelled.remove(&session);
+        let options = options(state.open.entry(session.clone()).or_default());
+        drop(state);
+        self.answer(id, &json!({ "configOptions": options }));
+        self.offer_commands(&session);
+    }
+
+    fn set_option(&self, id: &Value, params: &Value) {
+        let mut state = self.lock();
+        let Some(open) = state.open.get_mut(&text(params, "sessionId")) else {
+            drop(state);
+            return self.refuse(id, &acp::Error::invalid_params());
+        };
+        match params["configId"].as_str() {
+            Some("mode") => open.mode = text(params, "value"),
+            _ => open.model = text(params, "value"),
+        }
+        let response = acp::SetSessionConfigOptionResponse::new(options(open));
+        drop(state);
+        self.answer(id, &response);
+    }
+
+    /// Each prompt runs in a thread of its own; one at a time per session is up to the client.
+    fn prompt(self: &Arc<Self>, id: Value, params: Value) {
+        let session = text(&params, "sessionId");
+        let words = text(&params["prompt"][0], "text");
+        if !self.lock().open.contains_key(&session) {
+            return self.refuse(&id, &acp::Error::resource_not_found(Some(session)));
+        }
+        self.lock().cancelled.remove(&session);
+        let desk = Arc::clone(self);
+        std::thread::spawn(move || {
+            let outcome = scenes::play(&desk, &session, &words);
+            match outcome {
+                Ok(stop_reason) => desk.answer(&id, &acp::PromptResponse::new(stop_reason)),
+                Err(error) => desk.refuse(&id, &error),
+            }
+        });
+    }
+
+    fn cancel(&self, session: &str) {
+        let mut state = self.lock();
+        state.cancelled.insert(session.to_owned());
+        // Whoever waits for the user waits no longer.
+        state.waiting.clear();
+    }
+
+    fn offer_commands(&self, session: &str) {
+        let command = |(name, description): &(&str, &str)| acp::AvailableCommand::new(*name, *description);
+        let commands = COMMANDS.iter().map(command).collect();
+        self.update(session, acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands)));
+    }
+
+    /// Waits as long as a word takes. False when the prompt was cancelled.
+    pub(crate) fn pause(&self, session: &str, words: u32) -> bool {
+        if !self.pace.is_zero() {
+            std::thread::park_timeout(self.pace * words);
+        }
+        !self.is_cancelled(session)
+    }
+
+    pub(crate) fn is_cancelled(&self, session: &str) -> bool {
+        self.lock().cancelled.contains(session)
+    }
+
+    pub(crate) fn settings(&self, session: &str) -> Open {
+        self.lock().open.get(session).cloned().unwrap_or_default()
+    }
+
+    /// How full its context would be, if it had one.
+    pub(crate) fn spend(&self, session: &str, tokens: u64) -> u64 {
+        let mut state = self.lock();
+        let open = state.open.entry(session.to_owned()).or_default();
+        open.tokens_used += tokens;
+        open.tokens_used
+    }
+
+    /// Asks the client. None when the prompt was cancelled meanwhile.
+    pub(crate) fn ask(&self, method: &str, params: &impl Serialize) -> Option<Value> {
+        let (sender, receiver) = sync_channel(1);
+        let id = {
+            let mut state = self.lock();
+            state.asked += 1;
+            let id = state.asked;
+            state.waiting.insert(id, sender);
+            id
+        };
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        receiver.recv().ok()
+    }
+
+    pub(crate) fn update(&self, session: &str, update: acp::SessionUpdate) {
+        let params = acp::SessionNotification::new(session.to_owned(), update);
+        self.say(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+    }
+
+    fn answer(&self, id: &Value, result: &impl Serialize) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn refuse(&self, id: &Value, error: &acp::Error) {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    }
+
+    fn say(&self, message: &Value) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody listens any more: stdin ends next.
+        let _ = output.write_all(format!("{message}\n").as_bytes()).and_then(|()| output.flush());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_default().to_owned()
+}
+
+fn introduction() -> acp::InitializeResponse {
+    let sessions = acp::SessionCapabilities::new()
+        .resume(acp::SessionResumeCapabilities::new())
+        .close(acp::SessionCloseCapabilities::new());
+    acp::InitializeResponse::new(ProtocolVersion::V1)
+        .agent_info(acp::Implementation::new("demo-agent", env!("CARGO_PKG_VERSION")).title("Demo agent".to_owned()))
+        .agent_capabilities(acp::AgentCapabilities::new().load_session(true).session_capabilities(sessions))
+}
+
+fn options(open: &Open) -> Vec<acp::SessionConfigOption> {
+    let choice = |value: &'static str, name: &'static str, description: &str| {
+        acp::SessionConfigSelectOption::new(value, name).description(description.to_owned())
+    };
+    vec![
+        acp::SessionConfigOption::select(
+            "mode",
+            "Mode",
+            open.mode.clone(),
+            vec![
+                choice("chatty", "Chatty", "Explains what it shows"),
+                choice("terse", "Terse", "Says only what it must"),
+            ],
+        )
+        .category(acp::SessionConfigOptionCategory::Mode),
+        acp::SessionConfigOption::select(
+            "model",
+            "Model",
+            open.model.clone(),
+            vec![
+                choice("demo-large", "Demo Large", "Pretends to think"),
+                choice("demo-small", "Demo Small", "Does not"),
+            ],
+        )
+        .category(acp::SessionConfigOptionCategory::Model),
+    ]
+}

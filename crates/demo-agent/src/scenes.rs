@@ -1,0 +1,249 @@
+//! What happens in a prompt: one scene for each word that names one.
+
+use agent_client_protocol_schema::v1 as acp;
+use serde_json::json;
+
+use crate::desk::Desk;
+use crate::texts::{self, COMMANDS};
+
+/// The longest answer it gives.
+const LONG_WORDS_MAX: usize = 200_000;
+const LONG_WORDS_DEFAULT: usize = 400;
+const CONTEXT_TOKENS: u64 = 200_000;
+
+/// The prompt was cancelled: whoever is in the middle of something stops here.
+struct Cancelled;
+
+pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::StopReason, acp::Error> {
+    let is_first = desk.sessions.past(session).is_none();
+    desk.sessions
+        .remember(session, &acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(prompt.to_owned().into())));
+    let stage = Stage { desk, session, chatty: desk.settings(session).mode == "chatty" };
+    if is_first {
+        let title: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
+        desk.update(session, acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title)));
+    }
+    let words: Vec<String> = prompt
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let mut scenes: Vec<&str> =
+        COMMANDS.iter().map(|(name, _)| *name).filter(|name| words.iter().any(|word| word == name)).collect();
+    if scenes.contains(&"tour") {
+        scenes = vec!["think", "markdown", "plan", "edit", "run", "ask"];
+    }
+    let long: Option<usize> = words.iter().find_map(|word| word.parse().ok());
+    let mut failed = false;
+    let played = (|| {
+        if scenes.is_empty() {
+            stage.say(texts::GREETING)?;
+        }
+        for scene in scenes {
+            match scene {
+                "help" => stage.say(&texts::help())?,
+                "think" => stage.think()?,
+                "markdown" => stage.say(texts::MARKDOWN)?,
+                "plan" => stage.plan()?,
+                "edit" => stage.edit()?,
+                "run" => stage.run()?,
+                "ask" => stage.ask()?,
+                "long" => stage.say(&long_text(long.unwrap_or(LONG_WORDS_DEFAULT)))?,
+                "fail" => failed = true,
+                _ => std::process::exit(1),
+            }
+        }
+        Ok(())
+    })();
+    let used = desk.spend(session, 1_500 + prompt.len() as u64);
+    desk.update(
+        session,
+        acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(used.min(CONTEXT_TOKENS), CONTEXT_TOKENS)),
+    );
+    match played {
+        Err(Cancelled) => Ok(acp::StopReason::Cancelled),
+        Ok(()) if failed => Err(acp::Error::new(-32603, "The demo agent was asked to fail.")),
+        Ok(()) => Ok(acp::StopReason::EndTurn),
+    }
+}
+
+fn long_text(words: usize) -> String {
+    let words: Vec<&str> = texts::WORDS.split(' ').cycle().take(words.min(LONG_WORDS_MAX)).collect();
+    let sentences: Vec<String> = words.chunks(28).map(|sentence| format!("{}.", sentence.join(" "))).collect();
+    sentences.chunks(4).map(|paragraph| paragraph.join(" ")).collect::<Vec<_>>().join("\n\n")
+}
+
+struct Stage<'a> {
+    desk: &'a Desk,
+    session: &'a str,
+    chatty: bool,
+}
+
+impl Stage<'_> {
+    fn say(&self, text: &str) -> Result<(), Cancelled> {
+        self.stream(text, acp::SessionUpdate::AgentMessageChunk)
+    }
+
+    /// Says something only if the mode is to explain.
+    fn explain(&self, text: &str) -> Result<(), Cancelled> {
+        if self.chatty { self.say(text) } else { Ok(()) }
+    }
+
+    /// Word by word. What was said is remembered, also if it was cut short.
+    fn stream(&self, text: &str, update: fn(acp::ContentChunk) -> acp::SessionUpdate) -> Result<(), Cancelled> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let chunk = |text: &str| {
+            update(acp::ContentChunk::new(text.to_owned().into()).message_id(acp::MessageId::new(id.as_str())))
+        };
+        let mut said = 0;
+        let mut result = Ok(());
+        for word in text.split_inclusive(char::is_whitespace) {
+            if !self.desk.pause(self.session, 1) {
+                result = Err(Cancelled);
+                break;
+            }
+            self.desk.update(self.session, chunk(word));
+            said += word.len();
+        }
+        if said > 0 {
+            self.desk.sessions.remember(self.session, &chunk(&text[..said]));
+        }
+        result
+    }
+
+    fn think(&self) -> Result<(), Cancelled> {
+        self.stream(texts::THOUGHT, acp::SessionUpdate::AgentThoughtChunk)?;
+        self.say(texts::AFTER_THOUGHT)
+    }
+
+    fn plan(&self) -> Result<(), Cancelled> {
+        self.explain("Here is a plan; it is shown beside the conversation.")?;
+        for done in 0..=texts::PLAN.len() {
+            let entry = |(place, step): (usize, &&str)| {
+                let status = match place.cmp(&done) {
+                    std::cmp::Ordering::Less => acp::PlanEntryStatus::Completed,
+                    std::cmp::Ordering::Equal => acp::PlanEntryStatus::InProgress,
+                    std::cmp::Ordering::Greater => acp::PlanEntryStatus::Pending,
+                };
+                acp::PlanEntry::new(*step, acp::PlanEntryPriority::Medium, status)
+            };
+            let entries = texts::PLAN.iter().enumerate().map(entry).collect();
+            self.desk.update(self.session, acp::SessionUpdate::Plan(acp::Plan::new(entries)));
+            if !self.desk.pause(self.session, 30) {
+                return Err(Cancelled);
+            }
+        }
+        self.say("The plan is done.")
+    }
+
+    fn edit(&self) -> Result<(), Cancelled> {
+        self.explain("I change a file. It is shown as a diff; nothing is written.")?;
+        let call = acp::ToolCall::new(new_id(), "Edit src/main.rs")
+            .kind(acp::ToolKind::Edit)
+            .name("edit_file".to_owned())
+            .status(acp::ToolCallStatus::InProgress)
+            .locations(vec![acp::ToolCallLocation::new("src/main.rs")])
+            .raw_input(json!({"path": "src/main.rs"}))
+            .content(vec![acp::Diff::new("src/main.rs", texts::NEW_FILE).old_text(texts::OLD_FILE.to_owned()).into()]);
+        self.act(call, |_| Ok(()), "Done.")
+    }
+
+    fn run(&self) -> Result<(), Cancelled> {
+        self.explain("I run a command. Its output comes in live.")?;
+        let call = acp::ToolCall::new(new_id(), texts::COMMAND)
+            .kind(acp::ToolKind::Execute)
+            .name("shell".to_owned())
+            .status(acp::ToolCallStatus::InProgress)
+            .raw_input(json!({"command": texts::COMMAND}));
+        self.act(
+            call,
+            |call| {
+                for line in texts::COMMAND_OUTPUT {
+                    if !self.desk.pause(self.session, 12) {
+                        return Err(Cancelled);
+                    }
+                    let output = meta(json!({"terminal_output_delta": {"data": format!("{line}\n"), "terminal_id": call.tool_call_id}}));
+                    let update = acp::ToolCallUpdate::new(call.tool_call_id.clone(), acp::ToolCallUpdateFields::new()).meta(output);
+                    self.desk.update(self.session, acp::SessionUpdate::ToolCallUpdate(update));
+                }
+                Ok(())
+            },
+            "All four tests pass.",
+        )
+    }
+
+    /// Shows a call, what happens in it, and its end; remembers it as it ended.
+    fn act(
+        &self,
+        call: acp::ToolCall,
+        happens: impl FnOnce(&acp::ToolCall) -> Result<(), Cancelled>,
+        summary: &str,
+    ) -> Result<(), Cancelled> {
+        self.desk.update(self.session, acp::SessionUpdate::ToolCall(call.clone()));
+        let is_command = call.kind == acp::ToolKind::Execute;
+        let result =
+            happens(&call).and_then(|()| if self.desk.pause(self.session, 20) { Ok(()) } else { Err(Cancelled) });
+        let status = if result.is_ok() { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
+        let exit = meta(
+            json!({"terminal_exit": {"exit_code": if result.is_ok() { 0 } else { 130 }, "terminal_id": call.tool_call_id}}),
+        );
+        let fields = acp::ToolCallUpdateFields::new().status(status);
+        let mut update = acp::ToolCallUpdate::new(call.tool_call_id.clone(), fields);
+        if is_command {
+            update = update.meta(exit);
+        }
+        self.desk.update(self.session, acp::SessionUpdate::ToolCallUpdate(update.clone()));
+        self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCall(call.clone()));
+        if is_command && result.is_ok() {
+            let data: String = texts::COMMAND_OUTPUT.iter().map(|line| format!("{line}\n")).collect();
+            let output = meta(json!({"terminal_output_delta": {"data": data, "terminal_id": call.tool_call_id}}));
+            let told = acp::ToolCallUpdate::new(call.tool_call_id, acp::ToolCallUpdateFields::new()).meta(output);
+            self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCallUpdate(told));
+        }
+        self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCallUpdate(update));
+        result?;
+        self.say(summary)
+    }
+
+    fn ask(&self) -> Result<(), Cancelled> {
+        self.explain("I ask before I do something.")?;
+        let id = new_id();
+        let fields = acp::ToolCallUpdateFields::new()
+            .title("Delete the build directory".to_owned())
+            .kind(acp::ToolKind::Delete)
+            .status(acp::ToolCallStatus::Pending)
+            .locations(vec![acp::ToolCallLocation::new("build")]);
+        let call = acp::ToolCallUpdate::new(id.clone(), fields);
+        let option = |id: &'static str, name: &'static str, kind| acp::PermissionOption::new(id, name, kind);
+        let options = vec![
+            option("allow-always", "Always allow", acp::PermissionOptionKind::AllowAlways),
+            option("allow", "Allow once", acp::PermissionOptionKind::AllowOnce),
+            option("reject", "Reject", acp::PermissionOptionKind::RejectOnce),
+        ];
+        let request = acp::RequestPermissionRequest::new(self.session.to_owned(), call, options);
+        let answer = self.desk.ask("session/request_permission", &request).ok_or(Cancelled)?;
+        let chosen = answer["result"]["outcome"]["optionId"].as_str().unwrap_or("cancelled").to_owned();
+        let allowed = chosen.starts_with("allow");
+        let status = if allowed { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
+        let fields = acp::ToolCallUpdateFields::new().status(status);
+        self.desk
+            .update(self.session, acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id.clone(), fields)));
+        let told = acp::ToolCall::new(id, "Delete the build directory").kind(acp::ToolKind::Delete).status(status);
+        self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCall(told));
+        if self.desk.is_cancelled(self.session) {
+            return Err(Cancelled);
+        }
+        self.say(&format!("The answer was `{chosen}`. (Nothing was deleted.)"))
+    }
+}
+
+fn new_id() -> acp::ToolCallId {
+    acp::ToolCallId::new(uuid::Uuid::new_v4().to_string())
+}
+
+fn meta(value: serde_json::Value) -> acp::Meta {
+    match value {
+        serde_json::Value::Object(fields) => fields,
+        _ => acp::Meta::new(),
+    }
+}

@@ -1,0 +1,126 @@
+//! The built-in demo agent, driven like any other.
+
+use protocol::{PermissionDecision, ToolContent, ToolKind, UpsertStatus};
+use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
+use providers::{NewSession, OpenSession, Provider};
+use testkit::programs;
+use upserts::ItemBody;
+
+use crate::listener::{Listener, soon};
+
+struct Demo {
+    home: tempfile::TempDir,
+    provider: AcpProvider,
+}
+
+impl Demo {
+    fn new(home: tempfile::TempDir, pace_ms: &str) -> Self {
+        let mut agent = AcpAgent::demo(programs::scripted_agent().to_owned(), "0.1.0").unwrap();
+        agent.command = agent
+            .command
+            .guardian(programs::scripted_agent())
+            .env("LIMINAL_DATA_DIR", home.path())
+            .env("LIMINAL_DEMO_PACE_MS", pace_ms);
+        Self { home, provider: AcpProvider::new(agent, AcpSettings::default()) }
+    }
+
+    async fn create(&self) -> Listener {
+        let new = NewSession { project_dir: self.home.path().to_owned() };
+        Listener::new(soon("the session", self.provider.create_session(new)).await.unwrap())
+    }
+
+    async fn turn(&self, session: &mut Listener, text: &str) -> protocol::TurnId {
+        let turn = soon("the turn", self.provider.send_message(&session.id, text)).await.unwrap();
+        session.until_end_of(&turn).await;
+        turn
+    }
+}
+
+fn tools(session: &Listener) -> Vec<(&protocol::ToolDetail, String)> {
+    let tool = |item: &'_ upserts::ItemUpdate| match &item.body {
+        ItemBody::ToolCall { output, .. } => Some(output.as_ref().map(ToString::to_string).unwrap_or_default()),
+        _ => None,
+    };
+    session
+        .items
+        .iter()
+        .filter_map(|item| match &item.body {
+            ItemBody::ToolCall { tool: Some(detail), .. } => Some((&**detail, tool(item).unwrap_or_default())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn the_tour_shows_every_kind_of_thing() {
+    let demo = Demo::new(tempfile::tempdir().unwrap(), "0");
+    let info = demo.provider.describe().await;
+    assert_eq!((info.cli_type.as_str(), info.name.as_str(), info.installed), ("demo", "Demo agent", true));
+    let mut session = demo.create().await;
+    let turn = demo.turn(&mut session, "/tour").await;
+    assert!(session.is_completed(&turn));
+    assert!(session.items.iter().any(|item| matches!(item.body, ItemBody::Thinking { .. })));
+    assert!(session.text().contains("fn fibonacci"));
+    let tools = tools(&session);
+    let of = |kind| tools.iter().find(|(detail, _)| detail.kind == kind).unwrap();
+    assert!(matches!(&of(ToolKind::Edit).0.content[..], [ToolContent::Diff { .. }]));
+    let (command, output) = of(ToolKind::Execute);
+    assert_eq!((command.exit_code, output.contains("4 passed")), (Some(0), true));
+    let permission = of(ToolKind::Delete).0.permission.as_ref().unwrap();
+    assert_eq!(permission.decision, PermissionDecision::AllowedAutomatically);
+    assert!(session.text().contains("The answer was `allow`"));
+    session.until("the facts", |session| session.facts.context.is_some() && session.facts.commands.is_some()).await;
+    assert_eq!(session.facts.plan.as_ref().map(Vec::len), Some(3));
+    assert_eq!(session.facts.agent_title.as_deref(), Some("/tour"));
+}
+
+#[tokio::test]
+async fn help_lists_every_word_and_modes_and_models_can_be_switched() {
+    let demo = Demo::new(tempfile::tempdir().unwrap(), "0");
+    let mut session = demo.create().await;
+    demo.turn(&mut session, "/help").await;
+    for command in session.facts.commands.clone().unwrap() {
+        assert!(session.text().contains(&format!("`{}`", command.name)), "{} is not listed", command.name);
+    }
+    soon("the switch", demo.provider.set_option(&session.id, "mode", "terse")).await.unwrap();
+    soon("the switch", demo.provider.set_option(&session.id, "model", "demo-small")).await.unwrap();
+    session.until("the model", |session| session.facts.model.as_deref() == Some("Demo Small")).await;
+    let turn = demo.turn(&mut session, "edit").await;
+    assert_eq!(session.said(&turn), ["Done."]);
+    let turn = demo.turn(&mut session, "fail").await;
+    assert_eq!(session.error_of(&turn).unwrap().1, "The demo agent was asked to fail.");
+}
+
+#[tokio::test]
+async fn its_sessions_survive_a_restart() {
+    let demo = Demo::new(tempfile::tempdir().unwrap(), "0");
+    let mut session = demo.create().await;
+    demo.turn(&mut session, "think, then run").await;
+    let live: Vec<String> =
+        session.items.iter().map(|item| item.body.text().map(ToString::to_string).unwrap_or_default()).collect();
+    soon("the end", demo.provider.shutdown()).await;
+
+    let demo = Demo::new(demo.home, "0");
+    let project_dir = demo.home.path().to_owned();
+    let open = OpenSession { id: session.id.clone(), project_dir, prompted: true, items_max: 200 };
+    let loaded = soon("the session", demo.provider.load_session(open)).await.unwrap();
+    let told: Vec<String> =
+        loaded.history.items.iter().map(|item| item.body.text().map(ToString::to_string).unwrap_or_default()).collect();
+    assert_eq!(told, live);
+    assert!(loaded.history.items.iter().all(|item| item.status == UpsertStatus::Complete));
+    let mut session = Listener::new(loaded.session);
+    demo.turn(&mut session, "hello").await;
+    assert!(session.text().contains("demo agent"));
+}
+
+#[tokio::test]
+async fn a_cancel_stops_it_in_the_middle_of_a_word() {
+    let demo = Demo::new(tempfile::tempdir().unwrap(), "5");
+    let mut session = demo.create().await;
+    let turn = soon("the turn", demo.provider.send_message(&session.id, "long 100000")).await.unwrap();
+    session.until("some words", |session| session.text().contains("brown fox")).await;
+    soon("the cancel", demo.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until_end_of(&turn).await;
+    assert!(session.is_cancelled(&turn));
+    assert!(session.said(&turn)[0].contains("brown fox"));
+}
