@@ -89,8 +89,8 @@ enum Done {
     Loaded(Result<Loaded, ProviderError>),
     Older(Result<History, ProviderError>),
     Sent(u64, Result<TurnId, ProviderError>, Reply<TurnId>),
-    Noted,
     Answered(Result<(), ProviderError>, Reply<()>),
+    Killed(Result<(), ProviderError>, Reply<()>),
     IdChanged(SessionId, Result<(), catalog::CatalogError>),
 }
 
@@ -114,6 +114,8 @@ pub(crate) struct Session {
     /// The message on its way to the agent, by its number; none once its turn has begun.
     sending: Option<u64>,
     sends: u64,
+    /// A turn has begun, so the agent has a record of this session; the file may say so a moment later.
+    prompted: bool,
     /// Archived: leaves as soon as what runs has ended.
     leaving: bool,
     /// Whose request the next `turn_started` answers, and the next `turn_complete`.
@@ -185,6 +187,7 @@ impl Session {
             fetching_older: false,
             sending: None,
             sends: 0,
+            prompted: false,
             leaving: false,
             sender: None,
             canceller: None,
@@ -221,7 +224,7 @@ impl Session {
         self.id.clone()
     }
 
-    /// Takes what is there already without going round the loop for each.
+    /// Takes what is there already, up to a bound, without going round the loop for each.
     fn hear_more(&mut self) {
         for _ in 0..EVENTS_PER_TURN_OF_LOOP {
             match self.events.as_mut().map(mpsc::Receiver::try_recv) {
@@ -269,6 +272,7 @@ impl Session {
             self.hub.catalog().touch(&self.id, now());
         } else {
             self.sending = None;
+            self.prompted = true;
         }
         let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event };
         let frame = Frame::of(message.clone(), None);
@@ -316,7 +320,7 @@ impl Session {
         self.waiting.push(command);
         match self.hub.place_of(&self.id) {
             Ok((project_dir, prompted)) => {
-                self.load(project_dir, prompted, HISTORY_ITEMS_LOADED);
+                self.load(project_dir, prompted || self.prompted, HISTORY_ITEMS_LOADED);
                 self.publish_state();
             }
             Err(error) => {
@@ -361,10 +365,10 @@ impl Session {
             Command::Ready { reply } => drop(reply.send(Ok(()))),
             Command::Kill { end, reply } => {
                 self.leaving |= end;
-                let id = self.id.agent_session_id();
-                self.call(reply, move |provider| async move {
+                let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
+                self.calls.spawn(async move {
                     provider.cancel_turn(&id).await.ok();
-                    provider.kill_session(&id).await
+                    Done::Killed(provider.kill_session(&id).await, reply)
                 });
             }
         }
@@ -419,7 +423,11 @@ impl Session {
         let (hub, provider, id) = (Arc::clone(&self.hub), Arc::clone(&self.provider), self.id.clone());
         self.calls.spawn(async move {
             hub.title_by(&id, &content).await;
-            Done::Sent(number, provider.send_message(&id.agent_session_id(), &content).await, reply)
+            let sent = provider.send_message(&id.agent_session_id(), &content).await;
+            if sent.is_ok() {
+                hub.was_prompted(&id).await;
+            }
+            Done::Sent(number, sent, reply)
         });
     }
 
@@ -497,19 +505,17 @@ impl Session {
                         self.sender = None;
                     }
                 }
-                if sent.is_ok() {
-                    let (hub, id) = (Arc::clone(&self.hub), self.id.clone());
-                    self.calls.spawn(async move {
-                        hub.was_prompted(&id).await;
-                        Done::Noted
-                    });
-                }
                 drop(reply.send(sent.map_err(Into::into)));
             }
-            Done::Noted => {}
-            Done::Answered(answer, reply) => {
-                drop(reply.send(answer.map_err(Into::into)));
+            Done::Answered(answer, reply) => drop(reply.send(answer.map_err(Into::into))),
+            Done::Killed(killed, reply) => {
+                // Its last words are in the channel. They are heard before anything else is asked of it.
+                self.hear_more();
+                if killed.is_ok() {
+                    self.lose_provider();
+                }
                 self.ended |= self.leaving;
+                drop(reply.send(killed.map_err(Into::into)));
             }
             Done::IdChanged(new, Ok(())) => {
                 self.hub.rename_session(&self.id, &new);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{ClientMessage, ServerMessage, SessionId};
+use protocol::{ClientMessage, ServerMessage, SessionId, TurnRecordStatus};
 use testkit::{Desk, Screen, TestApp, Window, within};
 use tokio::io::AsyncReadExt;
 
@@ -82,13 +82,14 @@ async fn a_window_that_reads_slowly_ends_with_the_final_state_of_everything() {
     assert!(behind.seqs.len() < 4_000, "what was superseded was left out: {} messages", behind.seqs.len());
 }
 
-/// Reopens the session over and over, as someone who reloads the page does.
+/// Reopens the session over and over, as someone who reloads the page does, until so many turns are over.
 async fn reload_until_done(app: &TestApp, session: &SessionId, turns: usize) -> Screen {
     loop {
         let mut window = app.view_window().await;
         let mut screen = Screen::open(&mut window, session).await;
-        let ends = screen.asked().iter().filter(|text| text.starts_with("say:last")).count();
-        if ends == turns && screen.is_settled() {
+        let over = screen.records.iter().filter(|turn| turn.status == TurnRecordStatus::Completed).count();
+        if over == turns {
+            assert!(screen.is_settled());
             return screen;
         }
         let pause = Duration::from_millis(100);
@@ -129,7 +130,7 @@ async fn ten_sessions_at_once_reach_every_window_word_for_word() {
         let mut window = desk.app.window().await;
         talk(&mut window, session, TURNS).await
     }));
-    let reloading = reload_until_done(&desk.app, &sessions[0], 1);
+    let reloading = reload_until_done(&desk.app, &sessions[0], TURNS);
     let (screens, reloaded) = tokio::select! {
         done = async { tokio::join!(talking, reloading) } => done,
         () = crawling => panic!("the crawling window was let go although it reads"),

@@ -167,7 +167,7 @@ impl Scene<'_> {
         for number in 0..pieces {
             let piece = match shape {
                 "code" if number == 0 => "```rust\n".to_owned(),
-                "code" => format!("let number_{number:05} = 7;{}\n", " ".repeat(1)),
+                "code" => format!("let number_{number:05} = 7; \n"),
                 "mixed" if number % 100 == 0 => format!("\n\n## Part {number:05} of it\n\n- "),
                 "mixed" if number % 100 == 50 => "\n\n```rust\nfn main() {}\n".to_owned(),
                 "mixed" if number % 100 == 80 => "```\n\nAnd then **some**, ".to_owned(),
