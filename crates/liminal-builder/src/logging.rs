@@ -3,17 +3,20 @@
 use std::io::{self, IsTerminal};
 
 use anyhow::Context;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{fmt, registry};
 
 use crate::settings::Files;
 
 pub(crate) fn start(files: &Files) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&files.log).with_context(|| format!("{:?} is not a log filter", files.log))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    if files.log_json {
-        log.json().init();
-    } else {
-        log.with_ansi(io::stderr().is_terminal()).compact().init();
-    }
+    let filter: Targets = files.log.parse().with_context(|| format!("{:?} is not a log filter", files.log))?;
+    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = match files.log_json {
+        true => lines.json().boxed(),
+        false => lines.with_ansi(io::stderr().is_terminal()).compact().boxed(),
+    };
+    registry().with(lines.with_filter(filter)).init();
     Ok(())
 }
