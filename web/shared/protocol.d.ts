@@ -124,7 +124,11 @@ export type Upsert = { turnId: TurnId,
 /**
  * Always there in the plain contract. On a `view` socket an `update` leaves it out: the message around it says it.
  */
-sessionId?: SessionId, itemId: ItemId, sourceTimestamp: Timestamp, emittedAt: Timestamp, status: UpsertStatus, errorCode?: string, errorMessage?: string, 
+sessionId?: SessionId, itemId: ItemId, 
+/**
+ * Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`.
+ */
+sourceTimestamp?: Timestamp, emittedAt?: Timestamp, status: UpsertStatus, errorCode?: string, errorMessage?: string, 
 /**
  * The tool call this item belongs to, when a sub-agent speaks.
  */

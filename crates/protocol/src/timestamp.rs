@@ -20,6 +20,11 @@ impl Timestamp {
         self.0.as_millisecond()
     }
 
+    /// The beginning of all counting, which is no moment of ours: it stands for "not said".
+    pub fn is_unset(&self) -> bool {
+        *self == Self::default()
+    }
+
     pub fn parse(text: &str) -> Option<Self> {
         let moment: jiff::Timestamp = text.parse().ok()?;
         Some(Self::from_unix_ms(moment.as_millisecond()))

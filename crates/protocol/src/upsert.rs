@@ -20,7 +20,10 @@ pub struct Upsert {
     #[cfg_attr(test, ts(optional))]
     pub session_id: Option<SessionId>,
     pub item_id: ItemId,
+    /// Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`.
+    #[serde(default, skip_serializing_if = "Timestamp::is_unset")]
     pub source_timestamp: Timestamp,
+    #[serde(default, skip_serializing_if = "Timestamp::is_unset")]
     pub emitted_at: Timestamp,
     pub status: UpsertStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use protocol::{ItemId, ServerMessage, SessionId, Upsert, UpsertBody, UpsertStatus, UpsertView};
+use protocol::{ItemId, ServerMessage, SessionId, Timestamp, Upsert, UpsertBody, UpsertStatus, UpsertView};
 use rendering::Mark;
 use upserts::{ItemBody, ItemUpdate, Text};
 
@@ -146,13 +146,15 @@ impl ItemState {
         let rendered = self.rendered.get_or_insert_with(Rendered::default);
         let view = rendered.bring_up_to_date(&self.update, sent);
         let update = &self.update;
+        // Most frames are updates, and small: what was said when the item began, or is said when it ends, is left out.
+        let is_growth = update.status == UpsertStatus::Update && view.content_from.is_some();
+        let unless_growth = |time: Timestamp| if is_growth { Timestamp::default() } else { time };
         Upsert {
             turn_id: update.turn_id.clone(),
-            // Most frames are updates, and small: what the message around it says is not said again.
-            session_id: (update.status != UpsertStatus::Update).then(|| update.session_id.clone()),
+            session_id: (!is_growth).then(|| update.session_id.clone()),
             item_id: update.item_id.clone(),
-            source_timestamp: update.source_timestamp,
-            emitted_at: update.emitted_at,
+            source_timestamp: unless_growth(update.source_timestamp),
+            emitted_at: unless_growth(update.emitted_at),
             status: update.status,
             error_code: update.error.as_ref().map(|error| error.code.clone()),
             error_message: update.error.as_ref().map(|error| error.message.clone()),
