@@ -1,8 +1,7 @@
 // session.js: one session as this portlet knows it. Messages change it at once; who draws is told once per frame.
 import { mergeUpsert } from "../shared/patch.js";
 
-/** @typedef {import("../shared/patch.js").Item} MergedItem */
-/** @typedef {MergedItem & { startedAt: string }} Item */
+/** @typedef {import("../shared/patch.js").Item} Item */
 /** @typedef {import("../shared/protocol.js").Upsert} Upsert */
 /** @typedef {import("../shared/protocol.js").TurnRecord} TurnRecord */
 /** @typedef {import("../shared/protocol.js").TurnEvent} TurnEvent */
@@ -58,7 +57,7 @@ export function createSession(changed) {
   /** @param {Upsert} upsert */
   function put(upsert) {
     const known = state.items.get(upsert.itemId);
-    state.items.set(upsert.itemId, { ...mergeUpsert(known, upsert), startedAt: known?.startedAt ?? upsert.sourceTimestamp });
+    state.items.set(upsert.itemId, mergeUpsert(known, upsert));
     dirty.items.add(upsert.itemId);
     if (upsert.type === "tool_call" && upsert.tool?.kind === "edit") state.edits += 1;
     if (known) return;
@@ -111,7 +110,7 @@ export function createSession(changed) {
   function prepend(entries, more) {
     const fresh = entries.filter(({ itemId }) => !state.items.has(itemId));
     for (const upsert of [...fresh].reverse()) {
-      state.items.set(upsert.itemId, { ...mergeUpsert(undefined, upsert), startedAt: upsert.sourceTimestamp });
+      state.items.set(upsert.itemId, mergeUpsert(undefined, upsert));
       turn(upsert.turnId, true).items.unshift(upsert.itemId);
       dirty.items.add(upsert.itemId);
       dirty.turns.add(upsert.turnId);

@@ -18,7 +18,7 @@ export function oncePerFrame(write) {
     // Behind the frame's layout and paint.
     setTimeout(() => {
       const cost = performance.now() - start;
-      notBefore = start + cost + Math.min(BEHIND_MS_MAX, cost > 12 ? 2 * cost : 0);
+      notBefore = start + cost + Math.min(BEHIND_MS_MAX, cost > 6 ? 3 * cost : 0);
     });
   };
   return () => {

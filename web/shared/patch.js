@@ -4,7 +4,8 @@
 /** @typedef {import("./protocol.js").BlockPatch} BlockPatch */
 /**
  * An item as the page keeps it: the newest upsert with its whole text and all its rendered blocks.
- * @typedef {Upsert & { html: string[], text: string }} Item
+ * `startedAt` is when it was first heard of.
+ * @typedef {Upsert & { readonly html: string[], text: string, startedAt: string }} Item
  */
 
 /**
@@ -22,6 +23,46 @@ export function applyBlocks(blocks, { from, keep, html }) {
 }
 
 /**
+ * Two patches in a row as one, where the second goes on in the block the first ended in. So a block of any length is
+ * put together once per reading, not once per message.
+ * @param {BlockPatch} first
+ * @param {BlockPatch} second
+ * @returns {BlockPatch | null}
+ */
+export function joinPatches(first, second) {
+  const at = second.from - first.from;
+  if (at < 0 || at !== first.html.length - 1) return null;
+  const kept = at === 0 ? second.keep - first.keep : second.keep;
+  if (kept < 0 || second.html.length === 0) return null;
+  const [head = "", ...rest] = second.html;
+  return { ...first, html: [...first.html.slice(0, at), (first.html[at] ?? "").slice(0, kept) + head, ...rest] };
+}
+
+/** The rendered blocks of an item; patches wait until somebody reads. */
+class Blocks {
+  /** @type {string[]} */
+  #list = [];
+  /** @type {BlockPatch | null} */
+  #waiting = null;
+
+  /** @param {BlockPatch} patch */
+  add(patch) {
+    const joined = this.#waiting && joinPatches(this.#waiting, patch);
+    if (!joined) this.read();
+    this.#waiting = joined ?? patch;
+  }
+
+  read() {
+    if (this.#waiting) this.#list = applyBlocks(this.#list, this.#waiting);
+    this.#waiting = null;
+    return this.#list;
+  }
+}
+
+/** @type {WeakMap<Item, Blocks>} */
+const blocksOf = new WeakMap();
+
+/**
  * @param {Item | undefined} known
  * @param {Upsert} upsert
  * @returns {Item}
@@ -30,7 +71,16 @@ export function mergeUpsert(known, upsert) {
   const added = upsert.type === "tool_call" ? upsert.toolOutput : upsert.content;
   const before = known?.text ?? "";
   const text = added === undefined ? before : before.slice(0, upsert.contentFrom ?? 0) + added;
-  const html = upsert.blocks ? applyBlocks(known?.html ?? [], upsert.blocks) : (known?.html ?? []);
+  const blocks = (known && blocksOf.get(known)) ?? new Blocks();
+  if (upsert.blocks) blocks.add(upsert.blocks);
   const sections = upsert.sections ?? known?.sections;
-  return { ...upsert, text, html, ...(sections ? { sections } : {}) };
+  const item = {
+    ...upsert, text, ...(sections ? { sections } : {}),
+    startedAt: known?.startedAt ?? upsert.sourceTimestamp,
+    get html() {
+      return blocks.read();
+    },
+  };
+  blocksOf.set(item, blocks);
+  return item;
 }

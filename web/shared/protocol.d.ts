@@ -120,7 +120,11 @@ export type ToolSection = { kind: SectionKind, path?: string, html: string, adde
  */
 cutLines?: number, };
 export type SectionKind = "diff" | "file" | "image" | "text" | "arguments" | "output";
-export type Upsert = { turnId: TurnId, sessionId: SessionId, itemId: ItemId, sourceTimestamp: Timestamp, emittedAt: Timestamp, status: UpsertStatus, errorCode?: string, errorMessage?: string, 
+export type Upsert = { turnId: TurnId, 
+/**
+ * Always there in the plain contract. On a `view` socket an `update` leaves it out: the message around it says it.
+ */
+sessionId?: SessionId, itemId: ItemId, sourceTimestamp: Timestamp, emittedAt: Timestamp, status: UpsertStatus, errorCode?: string, errorMessage?: string, 
 /**
  * The tool call this item belongs to, when a sub-agent speaks.
  */

@@ -80,8 +80,9 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     const regions = [
       () => /** @type {HTMLElement | null} */ (document.querySelector('#tree [tabindex="0"]') ?? document.querySelector("#sidebar .search"))?.focus(),
       () => commands.focusTabs(),
-      () => (workspace.current() ? portlets.tellCurrent({ kind: "focus", target: "log" }) : document.getElementById("sheet")?.focus()),
-      () => (workspace.current() ? portlets.tellCurrent({ kind: "focus", target: "input" }) : document.getElementById("sheet")?.focus()),
+      ...(workspace.current()
+        ? [() => portlets.tellCurrent({ kind: "focus", target: "log" }), () => portlets.tellCurrent({ kind: "focus", target: "input" })]
+        : [() => document.getElementById("sheet")?.focus()]),
     ];
     const active = document.activeElement;
     const now = active?.closest("#sidebar") ? 0 : active?.closest("#tab-bar") ? 1 : active?.tagName === "IFRAME" ? commands.portletRegion : active?.closest("#sheet") ? 2 : -1;

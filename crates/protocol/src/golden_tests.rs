@@ -107,7 +107,7 @@ fn tool() -> Arc<ToolDetail> {
 fn upsert(body: UpsertBody) -> Upsert {
     Upsert {
         turn_id: turn_id(),
-        session_id: session_id(),
+        session_id: Some(session_id()),
         item_id: item_id(),
         source_timestamp: at(),
         emitted_at: at(),

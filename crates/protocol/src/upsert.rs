@@ -15,7 +15,10 @@ use crate::tool::ToolDetail;
 #[serde(rename_all = "camelCase")]
 pub struct Upsert {
     pub turn_id: TurnId,
-    pub session_id: SessionId,
+    /// Always there in the plain contract. On a `view` socket an `update` leaves it out: the message around it says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub session_id: Option<SessionId>,
     pub item_id: ItemId,
     pub source_timestamp: Timestamp,
     pub emitted_at: Timestamp,

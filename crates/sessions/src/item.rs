@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use protocol::{ItemId, ServerMessage, SessionId, Upsert, UpsertBody, UpsertView};
+use protocol::{ItemId, ServerMessage, SessionId, Upsert, UpsertBody, UpsertStatus, UpsertView};
 use rendering::Mark;
 use upserts::{ItemBody, ItemUpdate, Text};
 
@@ -148,7 +148,8 @@ impl ItemState {
         let update = &self.update;
         Upsert {
             turn_id: update.turn_id.clone(),
-            session_id: update.session_id.clone(),
+            // Most frames are updates, and small: what the message around it says is not said again.
+            session_id: (update.status != UpsertStatus::Update).then(|| update.session_id.clone()),
             item_id: update.item_id.clone(),
             source_timestamp: update.source_timestamp,
             emitted_at: update.emitted_at,

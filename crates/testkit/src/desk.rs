@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use protocol::{
     BlockPatch, CliType, ClientMessage, ItemId, Origin, ProjectId, ServerFrame, ServerMessage, SessionId,
-    SessionSummary, TurnEvent, Upsert, UpsertBody, UpsertStatus,
+    SessionSummary, TurnEvent, TurnRecord, Upsert, UpsertBody, UpsertStatus,
 };
 
 use crate::{Builder, TestApp, Window, programs};
@@ -87,6 +87,8 @@ pub struct Screen {
     /// In order of first appearance.
     pub items: Vec<Shown>,
     pub turns: Vec<TurnEvent>,
+    /// The turns the last snapshot told of.
+    pub records: Vec<TurnRecord>,
     pub seq: u64,
     /// The numbers of the session's messages, as they came.
     pub seqs: Vec<u64>,
@@ -104,7 +106,14 @@ pub struct Shown {
 
 impl Screen {
     pub fn new(session: &SessionId) -> Self {
-        Self { session: session.clone(), items: Vec::new(), turns: Vec::new(), seq: 0, seqs: Vec::new() }
+        Self {
+            session: session.clone(),
+            items: Vec::new(),
+            turns: Vec::new(),
+            records: Vec::new(),
+            seq: 0,
+            seqs: Vec::new(),
+        }
     }
 
     /// Opens the session in a window and shows what is there.
@@ -151,12 +160,15 @@ impl Screen {
 
     pub fn take(&mut self, frame: &ServerFrame) {
         match &frame.message {
-            ServerMessage::SessionHistory { session_id, entries, seq, since, .. } if *session_id == self.session => {
+            ServerMessage::SessionHistory { session_id, entries, seq, since, turns, .. }
+                if *session_id == self.session =>
+            {
                 if since.is_none() {
                     self.items.clear();
                 }
                 entries.iter().for_each(|entry| self.show(entry));
                 self.seq = *seq;
+                self.records.clone_from(turns);
             }
             ServerMessage::SessionUpsert { session_id, seq, payload } if *session_id == self.session => {
                 self.seqs.push(*seq);

@@ -43,6 +43,14 @@ pub fn claude() -> PathBuf {
     agent("@anthropic-ai/claude-code-linux-x64/claude")
 }
 
+/// The real Codex, as an ACP agent.
+///
+/// # Panics
+/// When it is not installed.
+pub fn codex_acp() -> PathBuf {
+    agent(".bin/codex-acp")
+}
+
 fn agent(path: &str) -> PathBuf {
     let program = profile_dir().join("../agents/node_modules").join(path);
     assert!(program.is_file(), "{} is not there: run `scripts/agents` to install it", program.display());

@@ -19,6 +19,7 @@ use crate::within;
 pub struct Window {
     socket: WebSocketStream<TcpStream>,
     requests: u64,
+    bytes_read: usize,
 }
 
 /// The server said no: the status and the body it said it with.
@@ -49,7 +50,7 @@ pub async fn connect(
         client_async(request, stream).await
     });
     match opened.await {
-        Ok((socket, _)) => Ok(Window { socket, requests: 0 }),
+        Ok((socket, _)) => Ok(Window { socket, requests: 0, bytes_read: 0 }),
         Err(Error::Http(response)) => {
             let status = response.status().as_u16();
             let body = response.into_body().unwrap_or_default();
@@ -132,6 +133,11 @@ impl Window {
             .unwrap_or_else(|error| panic!("could not write: {error}"));
     }
 
+    /// Bytes of text frames read so far.
+    pub fn bytes_read(&self) -> usize {
+        self.bytes_read
+    }
+
     /// Gives the connection up without a word.
     pub fn into_stream(self) -> TcpStream {
         self.socket.into_inner()
@@ -140,7 +146,10 @@ impl Window {
     async fn next_text(&mut self) -> Result<String, Option<CloseFrame>> {
         loop {
             match self.socket.next().await {
-                Some(Ok(Message::Text(text))) => return Ok(text.to_string()),
+                Some(Ok(Message::Text(text))) => {
+                    self.bytes_read += text.len();
+                    return Ok(text.to_string());
+                }
                 Some(Ok(Message::Close(frame))) => return Err(frame),
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return Err(None),

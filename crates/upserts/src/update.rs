@@ -90,7 +90,7 @@ impl ItemUpdate {
         };
         Upsert {
             turn_id: self.turn_id.clone(),
-            session_id: self.session_id.clone(),
+            session_id: Some(self.session_id.clone()),
             item_id: self.item_id.clone(),
             source_timestamp: self.source_timestamp,
             emitted_at: self.emitted_at,

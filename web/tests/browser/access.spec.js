@@ -53,6 +53,7 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
 
 test("the main flow works by keyboard alone", async ({ app, shell }) => {
   app.directory("ferry");
+  await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
   await shell.keyboard.type("code/ferry");
   await expect(shell.getByRole("option")).toHaveText(["ferry/"]);
   await shell.keyboard.press("Enter");

@@ -39,6 +39,7 @@ test("TC-1.2a: a directory that is there is added, with completion while typing"
 
 test("TC-1.2a: the first-run page adds a directory by keyboard alone", async ({ app, shell }) => {
   app.directory("ferry");
+  await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
   await shell.keyboard.type("code/fer");
   await expect(shell.getByRole("option")).toHaveText(["ferry/"]);
   await shell.keyboard.press("Enter");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { applyBlocks, mergeUpsert } from "../../shared/patch.js";
+import { applyBlocks, joinPatches, mergeUpsert } from "../../shared/patch.js";
 import { goldens } from "./goldens.js";
 
 const [, message] = /** @type {[string, any]} */ (goldens("upsert.message")[0]);
@@ -28,6 +28,24 @@ test("applying a patch twice is the same as once", () => {
     assert.deepEqual(again, once);
   }
   assert.deepEqual(once, ["<p>a b</p>", "<pre>x\ny</pre>", "<p>end</p>"]);
+});
+
+test("two patches joined do what both do in turn", () => {
+  const list = ["<p>a</p>", "<p>b</p>"];
+  const pairs = [
+    [{ from: 1, keep: 4, html: ["c</p>"] }, { from: 1, keep: 5, html: ["d</p>"] }],
+    [{ from: 1, keep: 4, html: ["c</p>", "<p>x</p>"] }, { from: 2, keep: 4, html: ["y</p>", "<p>z</p>"] }],
+    [{ from: 1, keep: 4, html: ["c</p>"] }, { from: 1, keep: 4, html: ["again</p>"] }],
+  ];
+  for (const [first, second] of pairs) {
+    if (!first || !second) continue;
+    const joined = joinPatches(first, second);
+    assert.ok(joined);
+    assert.deepEqual(applyBlocks(list, joined), applyBlocks(applyBlocks(list, first), second));
+  }
+  assert.equal(joinPatches({ from: 1, keep: 4, html: ["c</p>"] }, { from: 0, keep: 3, html: ["new</p>"] }), null);
+  assert.equal(joinPatches({ from: 1, keep: 4, html: ["c</p>"] }, { from: 1, keep: 2, html: ["new</p>"] }), null);
+  assert.equal(joinPatches({ from: 1, keep: 4, html: ["c</p>"] }, { from: 1, keep: 0, html: [] }), null);
 });
 
 test("offsets count as JavaScript does, also beyond the basic plane", () => {

@@ -17,7 +17,7 @@ impl Session {
     pub(crate) fn load(&mut self, reply: oneshot::Sender<Result<History, ProviderError>>) {
         let session = SessionId::new(&self.context.agent.cli_type, &self.id);
         self.prompted = true;
-        self.loading = Some(Loading { history: HistoryBuilder::new(session), reply });
+        self.loading = Some(Loading { history: HistoryBuilder::new(session), notices: Vec::new(), reply });
         let can_load = self.connection.as_ref().is_some_and(|connection| connection.about().can_load);
         if can_load {
             self.translator.begin_replay();
@@ -126,6 +126,7 @@ impl Session {
             loading.history.add(self.translator.end_replay(now()), now());
             loading.history.add_facts(facts);
             drop(loading.reply.send(Ok(loading.history.finish(continuity))));
+            loading.notices.into_iter().for_each(|notice| self.update(notice));
         } else {
             self.tell(facts);
             self.outlet.say(ProviderEvent::Continuity(continuity));

@@ -8,8 +8,38 @@ use protocol::{
 };
 use upserts::{Emission, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
+use super::router::PermissionRequest;
 use super::step::Output;
+use super::translate::{Quirks, Translator};
+use super::wire::{self, Incoming, PromptResult, Update};
+use crate::permission::PermissionPolicy;
 use crate::provider::History;
+
+/// What a reader would see in the end of a session's lines: as a replay, or as the answer to one prompt. The whole
+/// translation as a plain function, for tests and fuzzers.
+pub fn read_lines(session: SessionId, lines: &str, as_replay: bool, now: Timestamp) -> History {
+    let mut translator = Translator::new(session.clone(), Quirks::default());
+    let mut history = HistoryBuilder::new(session);
+    if as_replay {
+        translator.begin_replay();
+    } else {
+        history.add(translator.begin_turn(TurnId::generate(), "prompt", now), now);
+    }
+    for line in lines.lines() {
+        if let Some(envelope) = wire::read_update(line) {
+            history.add(translator.update(Update::read(envelope.update.get()), now), now);
+        } else if let Ok(Incoming::Request { params, .. }) = wire::read(line)
+            && let Ok(request) = serde_json::from_str::<PermissionRequest>(params)
+        {
+            let decision = PermissionPolicy::default().decide(&[]);
+            history.add(translator.permission(request.tool_call, decision.record, now), now);
+        }
+    }
+    let end =
+        if as_replay { translator.end_replay(now) } else { translator.end_turn(Ok(PromptResult::cancelled()), now) };
+    history.add(end, now);
+    history.finish(Continuity::Resumed)
+}
 
 /// Takes the events of replayed turns, gives their items in their final state.
 #[derive(Debug)]

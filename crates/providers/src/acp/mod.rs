@@ -9,6 +9,7 @@ mod agent;
 mod attach;
 mod connection;
 mod content;
+mod extras;
 mod files;
 mod history;
 mod login;
@@ -49,6 +50,7 @@ use crate::provider::{
 };
 
 pub use self::agent::{AcpAgent, AgentDefinitionError, parse_agents};
+pub use self::history::read_lines;
 pub use self::settings::AcpSettings;
 
 /// Drives one ACP agent. Nothing is started before the first session.

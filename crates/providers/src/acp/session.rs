@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::connection::Connection;
+use super::extras::Setting;
 use super::history::HistoryBuilder;
-use super::options::Setter;
 use super::peer::{CallError, Reply};
 use super::router::{Expect, PermissionRequest, SessionCommand, SessionEnds, SessionInput, SessionLink};
 use super::step::Output;
@@ -35,8 +35,6 @@ use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
 const INPUTS_AT_ONCE: usize = 64;
 /// For a running turn to end when its session is let go of, and for the agent to close its side.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
-/// Output of a terminal that no tool call shows yet.
-const TERMINAL_BYTES_KEPT_MAX: usize = 1024 * 1024;
 
 pub(crate) struct Session {
     pub(super) context: Arc<Context>,
@@ -59,9 +57,9 @@ pub(crate) struct Session {
     pub(super) loading: Option<Loading>,
     /// The agent was given a message, so the session is on its disk.
     pub(super) prompted: bool,
-    setting: HashMap<u64, Setting>,
-    settings_asked: u64,
-    terminal_output: HashMap<String, String>,
+    pub(super) setting: HashMap<u64, Setting>,
+    pub(super) settings_asked: u64,
+    pub(super) terminal_output: HashMap<String, String>,
     leaving: Option<Leaving>,
 }
 
@@ -93,13 +91,9 @@ struct Turn {
 
 pub(super) struct Loading {
     pub(super) history: HistoryBuilder,
+    /// Notices that came meanwhile. They are about now, not about the past.
+    pub(super) notices: Vec<Update>,
     pub(super) reply: oneshot::Sender<Result<History, ProviderError>>,
-}
-
-struct Setting {
-    setter: Setter,
-    value: String,
-    reply: oneshot::Sender<Result<(), ProviderError>>,
 }
 
 struct Leaving {
@@ -196,8 +190,11 @@ impl Session {
         }
     }
 
-    fn update(&mut self, update: Update) {
+    pub(super) fn update(&mut self, update: Update) {
         self.heard();
+        if let Some(loading) = self.loading.as_mut().filter(|_| matches!(update, Update::Notice(_))) {
+            return loading.notices.push(update);
+        }
         if matches!(self.attachment, Attachment::Attaching { discard: true, .. }) && update.is_said() {
             return;
         }
@@ -359,84 +356,6 @@ impl Session {
         if !by_hand {
             let detail = Some(detail.to_owned()).filter(|detail| !detail.is_empty());
             self.say_status(StatusReport { status: AgentStatus::Disconnected, detail, ..StatusReport::default() });
-        }
-    }
-
-    fn set_option(&mut self, option: &str, value: String, reply: oneshot::Sender<Result<(), ProviderError>>) {
-        let name = self.context.agent.name.clone();
-        let Some(setter) = self.translator.options().setter(option, &value) else {
-            let message = format!("{name} offers no {option} {value:?}");
-            return drop(reply.send(Err(ProviderError::Protocol { name, message })));
-        };
-        let connection = self.connection.as_ref().filter(|_| self.attachment == Attachment::Attached);
-        let Some(connection) = connection else { return drop(reply.send(Err(self.unavailable()))) };
-        self.settings_asked += 1;
-        let expect = Expect::Option(self.settings_asked);
-        let id = self.id.to_string();
-        let link = self.link.clone();
-        let asked = match setter {
-            Setter::Mode => {
-                let request = acp::SetSessionModeRequest::new(id, value.clone());
-                connection.peer.ask("session/set_mode", &request, link, expect)
-            }
-            Setter::Choice => {
-                let choice = acp::SessionConfigValueId::new(value.clone());
-                let request = acp::SetSessionConfigOptionRequest::new(id, option.to_owned(), choice);
-                connection.peer.ask("session/set_config_option", &request, link, expect)
-            }
-            Setter::Boolean => {
-                let request = acp::SetSessionConfigOptionRequest::new(id, option.to_owned(), value == "true");
-                connection.peer.ask("session/set_config_option", &request, link, expect)
-            }
-        };
-        match asked {
-            Ok(()) => drop(self.setting.insert(self.settings_asked, Setting { setter, value, reply })),
-            Err(error) => drop(reply.send(Err(self.failed(&error)))),
-        }
-    }
-
-    fn option_answered(&mut self, number: u64, reply: Reply) {
-        #[derive(serde::Deserialize)]
-        struct Options {
-            #[serde(rename = "configOptions")]
-            config_options: Vec<acp::SessionConfigOption>,
-        }
-        let Some(setting) = self.setting.remove(&number) else { return };
-        let result = reply.map_err(|error| self.failed(&error)).map(|text| {
-            let facts = match setting.setter {
-                Setter::Mode => Some(self.translator.set_mode(&setting.value)),
-                Setter::Choice | Setter::Boolean => serde_json::from_str::<Options>(&text)
-                    .map(|options| self.translator.set_options(&options.config_options))
-                    .ok(),
-            };
-            self.tell(facts.unwrap_or_default());
-        });
-        drop(setting.reply.send(result));
-    }
-
-    fn terminal(&mut self, id: String, text: &str) {
-        if self.translator.shows_terminal(&id) {
-            let output = self.translator.terminal_output(&id, text, now());
-            return self.publish(output);
-        }
-        let kept = self.terminal_output.entry(id).or_default();
-        if kept.len() + text.len() <= TERMINAL_BYTES_KEPT_MAX {
-            kept.push_str(text);
-        }
-    }
-
-    /// What a terminal printed before a tool call said that it is its own.
-    fn show_terminals(&mut self) {
-        if self.terminal_output.is_empty() {
-            return;
-        }
-        let shown: Vec<String> =
-            self.terminal_output.keys().filter(|id| self.translator.shows_terminal(id)).cloned().collect();
-        for id in shown {
-            if let Some(text) = self.terminal_output.remove(&id) {
-                let output = self.translator.terminal_output(&id, &text, now());
-                self.publish(output);
-            }
         }
     }
 

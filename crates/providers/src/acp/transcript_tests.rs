@@ -38,6 +38,34 @@ fn every_recorded_conversation_reads_as_its_snapshot() {
     );
 }
 
+/// Every field of every recorded update, as something else: nothing panics, and everything ends settled.
+#[test]
+fn a_field_of_any_kind_leaves_nothing_open() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    for transcript in ["codex-acp-2.6.0/tools", "codex-acp-2.6.0/errors", "claude-agent-acp-0.99.1/ask-plan-subagent"] {
+        let text = std::fs::read_to_string(data.join(transcript).with_extension("ndjson")).unwrap();
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["line"].take()).collect();
+        let replacements =
+            [Value::Null, 7.into(), "x".into(), Value::Bool(true), serde_json::json!([{}]), serde_json::json!({})];
+        for (number, replacement) in replacements.iter().enumerate() {
+            let mut broken = lines.clone();
+            for (place, line) in broken.iter_mut().enumerate() {
+                let Some(update) = line.pointer_mut("/params/update").and_then(Value::as_object_mut) else { continue };
+                let field = update.keys().nth((place + number) % update.len()).cloned().unwrap();
+                update[&field] = replacement.clone();
+            }
+            let broken: String = broken.iter().map(|line| format!("{line}\n")).collect();
+            for as_replay in [true, false] {
+                let session = SessionId::parse("acp:x").unwrap();
+                let history = super::read_lines(session, &broken, as_replay, Timestamp::default());
+                assert!(history.items.iter().all(|item| item.status.is_final()), "{transcript}");
+                assert!(!history.turns.is_empty());
+            }
+        }
+    }
+}
+
 fn matches_snapshot(transcript: &Path) -> bool {
     let snapshot = transcript.with_extension("snap.txt");
     let read = replay(&std::fs::read_to_string(transcript).unwrap());

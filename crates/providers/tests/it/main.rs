@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod acp_bench;
+mod acp_codex;
 mod acp_demo;
 mod acp_faults;
 mod acp_sessions;

@@ -1,7 +1,5 @@
 //! The Anthropic Messages API, as far as Claude Code uses it.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::Router;
 use axum::extract::State;
@@ -11,10 +9,9 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Piece, Script, Stage, Step, ToolStep, body, event, tokens};
+use super::{BEFORE_CUT, Piece, Script, Stage, Step, ToolStep, body, event, tokens};
 
 const MODEL: &str = "claude-sonnet-4-5";
-const BEFORE_CUT: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> Router<Stage> {
     Router::new()

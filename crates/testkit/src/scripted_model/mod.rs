@@ -5,6 +5,7 @@
 //! here. Kept out: any understanding of language.
 
 mod anthropic;
+mod openai;
 mod script;
 
 use std::collections::HashMap;
@@ -23,6 +24,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use script::{Script, Step, ToolStep};
+
+/// What was said before a cut has to leave first.
+const BEFORE_CUT: Duration = Duration::from_millis(100);
 
 /// A running server. It stops when this is dropped.
 #[derive(Debug)]
@@ -82,6 +86,7 @@ fn router(stage: Stage) -> Router {
         .route("/", get(|| async { "scripted-model" }))
         .route("/gates/{gate}/release", post(release))
         .merge(anthropic::routes())
+        .merge(openai::routes())
         .with_state(stage)
 }
 

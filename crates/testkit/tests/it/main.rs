@@ -9,3 +9,4 @@ mod flood;
 mod lifecycle;
 mod pages;
 mod sessions;
+mod windows;

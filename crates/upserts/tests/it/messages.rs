@@ -52,7 +52,7 @@ fn ids_and_both_times_survive_to_the_upsert() {
     let mut turn = Turn::live();
     turn.wait(500).say([started(), message("m"), delta("m", "hello")]);
     let upsert = turn.last("m").to_upsert();
-    assert_eq!((upsert.turn_id, upsert.session_id, upsert.item_id), (turn_id(), session_id(), item_id("m")));
+    assert_eq!((upsert.turn_id, upsert.session_id, upsert.item_id), (turn_id(), Some(session_id()), item_id("m")));
     assert_eq!(upsert.source_timestamp, Timestamp::from_unix_ms(3), "the time of the delta");
     assert_eq!(upsert.emitted_at, turn.now().wall);
     assert_eq!(upsert.status, UpsertStatus::Create);

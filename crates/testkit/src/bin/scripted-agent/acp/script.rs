@@ -20,6 +20,7 @@
 //! huge:BYTES         one line of so many bytes, in an update
 //! flood:COUNT        so many pieces of the answer, as fast as the pipe takes them
 //! big-flood:MIB      so much text in pieces of 64 KiB
+//! paced:COUNT SHAPE  so many pieces of 24 bytes, one every 2 ms: a `paragraph`, a `code` block or `mixed`
 //! unended            half a line, and then nothing
 //! hold:GATE          waits for a gate; a cancel ends the prompt here
 //! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
@@ -33,6 +34,7 @@
 //! ```
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -128,6 +130,7 @@ impl Scene<'_> {
             "huge" => self.say(&"x".repeat(count(rest))),
             "flood" => self.flood("12345678 ", count(rest)),
             "big-flood" => self.flood(&"x".repeat(64 * 1024), count(rest) * 16),
+            "paced" => self.paced(count(name), text),
             "unended" => self.agent.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd"),
             "hold" => return self.agent.hold(rest, self.session),
             "deaf" => return self.agent.hold(rest, ""),
@@ -158,6 +161,24 @@ impl Scene<'_> {
     }
 
     /// The same piece many times over, as fast as the pipe takes it.
+    /// As a model writes: steadily.
+    fn paced(&mut self, pieces: usize, shape: &str) {
+        let begun = Instant::now();
+        for number in 0..pieces {
+            let piece = match shape {
+                "code" if number == 0 => "```rust\n".to_owned(),
+                "code" => format!("let number_{number:05} = 7; \n"),
+                "mixed" if number % 100 == 0 => format!("\n\n## Part {number:05} of it\n\n- "),
+                "mixed" if number % 100 == 50 => "\n\n```rust\nfn main() {}\n".to_owned(),
+                "mixed" if number % 100 == 80 => "```\n\nAnd then **some**, ".to_owned(),
+                _ => format!("words that go on {number:06} "),
+            };
+            self.say(&piece);
+            let due = begun + Duration::from_millis(2 * number as u64);
+            std::thread::park_timeout(due.saturating_duration_since(Instant::now()));
+        }
+    }
+
     fn flood(&self, text: &str, times: usize) {
         let update = chunk("agent_message_chunk", &self.answer, text);
         let params = json!({"sessionId": self.session, "update": update});

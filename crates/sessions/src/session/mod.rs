@@ -4,6 +4,9 @@
 //! Kept out: sockets, files, other sessions. No arm waits on the world: calls to the provider run beside the loop and
 //! report back as [`Done`].
 
+mod asked;
+mod past;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -21,8 +24,7 @@ use crate::attention::Watch;
 use crate::error::ServiceError;
 use crate::frame::Frame;
 use crate::hub::{HubCore, Requester};
-use crate::outbox::{Outbox, WindowKind};
-use crate::snapshot::{Snapshot, SnapshotBody};
+use crate::outbox::Outbox;
 use crate::transcript::Transcript;
 
 /// Commands that may wait for one session. Windows wait when it is full.
@@ -89,8 +91,8 @@ enum Done {
     Loaded(Result<Loaded, ProviderError>),
     Older(Result<History, ProviderError>),
     Sent(u64, Result<TurnId, ProviderError>, Reply<TurnId>),
-    Noted,
     Answered(Result<(), ProviderError>, Reply<()>),
+    Killed(Result<(), ProviderError>, Reply<()>),
     IdChanged(SessionId, Result<(), catalog::CatalogError>),
 }
 
@@ -114,6 +116,8 @@ pub(crate) struct Session {
     /// The message on its way to the agent, by its number; none once its turn has begun.
     sending: Option<u64>,
     sends: u64,
+    /// A turn has begun, so the agent has a record of this session; the file may say so a moment later.
+    prompted: bool,
     /// Archived: leaves as soon as what runs has ended.
     leaving: bool,
     /// Whose request the next `turn_started` answers, and the next `turn_complete`.
@@ -185,6 +189,7 @@ impl Session {
             fetching_older: false,
             sending: None,
             sends: 0,
+            prompted: false,
             leaving: false,
             sender: None,
             canceller: None,
@@ -221,7 +226,7 @@ impl Session {
         self.id.clone()
     }
 
-    /// Takes what is there already without going round the loop for each.
+    /// Takes what is there already, up to a bound, without going round the loop for each.
     fn hear_more(&mut self) {
         for _ in 0..EVENTS_PER_TURN_OF_LOOP {
             match self.events.as_mut().map(mpsc::Receiver::try_recv) {
@@ -269,6 +274,7 @@ impl Session {
             self.hub.catalog().touch(&self.id, now());
         } else {
             self.sending = None;
+            self.prompted = true;
         }
         let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event };
         let frame = Frame::of(message.clone(), None);
@@ -316,7 +322,7 @@ impl Session {
         self.waiting.push(command);
         match self.hub.place_of(&self.id) {
             Ok((project_dir, prompted)) => {
-                self.load(project_dir, prompted, HISTORY_ITEMS_LOADED);
+                self.load(project_dir, prompted || self.prompted, HISTORY_ITEMS_LOADED);
                 self.publish_state();
             }
             Err(error) => {
@@ -324,164 +330,6 @@ impl Session {
                 self.load_failed(failure);
             }
         }
-    }
-
-    fn obey(&mut self, command: Command) {
-        if self.loading && !matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. }) {
-            self.waiting.push(command);
-            return;
-        }
-        let asks_agent = matches!(
-            command,
-            Command::Send { .. } | Command::SetOption { .. } | Command::Reconnect { .. } | Command::Ready { .. }
-        );
-        if self.events.is_none() && !self.loading && asks_agent {
-            self.wake(command);
-            return;
-        }
-        match command {
-            Command::Open { requester, since } => self.open(requester, since),
-            Command::Leave { window } => self.members.retain(|(member, _)| *member != window),
-            Command::Send { content, requester, reply } => self.send(content, requester, reply),
-            Command::Cancel { requester, reply } => self.cancel(requester, reply),
-            Command::Page { requester, before, limit } => self.page(requester, before, limit),
-            Command::Output { requester, item } => self.output(&requester, &item),
-            Command::SetOption { option, value, reply } => {
-                let id = self.id.agent_session_id();
-                self.call(reply, move |provider| async move { provider.set_option(&id, &option, &value).await });
-            }
-            Command::Reconnect { reply } => {
-                let id = self.id.agent_session_id();
-                self.call(reply, move |provider| async move { provider.reconnect(Some(&id)).await });
-            }
-            Command::Seen => {
-                self.watch.seen();
-                self.publish_state();
-            }
-            Command::Ready { reply } => drop(reply.send(Ok(()))),
-            Command::Kill { end, reply } => {
-                self.leaving |= end;
-                let id = self.id.agent_session_id();
-                self.call(reply, move |provider| async move {
-                    provider.cancel_turn(&id).await.ok();
-                    provider.kill_session(&id).await
-                });
-            }
-        }
-    }
-
-    /// Snapshot and membership in one turn of the loop, so no event falls between the two.
-    fn open(&mut self, requester: Requester, since: Option<u64>) {
-        let kind = requester.outbox.kind();
-        if kind == WindowKind::Plain && self.transcript.older().is_some() {
-            self.waiting.push(Command::Open { requester, since });
-            self.fetch_older(usize::MAX);
-            return;
-        }
-        let since = since.filter(|since| *since <= self.transcript.seq());
-        let (cells, more) = match (since, kind) {
-            (Some(since), _) => (self.transcript.since(since), false),
-            (None, WindowKind::Plain) => self.transcript.newest(usize::MAX),
-            (None, WindowKind::View) => self.transcript.newest(HISTORY_ITEMS_VIEW),
-        };
-        let Some(summary) = self.hub.summary(&self.id) else {
-            requester.fail(&ServiceError::SessionNotFound(self.id.clone()));
-            return;
-        };
-        requester.outbox.push_snapshot(Snapshot {
-            session: self.id.clone(),
-            cells,
-            body: SnapshotBody::History {
-                seq: self.transcript.seq(),
-                more,
-                since,
-                turns: self.transcript.turns().to_vec(),
-                facts: Box::new(self.facts.clone()),
-                summary: Box::new(summary),
-            },
-            request_id: requester.request_id,
-        });
-        if !self.members.iter().any(|(window, _)| *window == requester.window) {
-            self.members.push((requester.window, requester.outbox));
-        }
-    }
-
-    fn send(&mut self, content: String, requester: Option<Requester>, reply: Reply<TurnId>) {
-        if self.sending.is_some() || self.watch.is_turn_running() {
-            drop(reply.send(Err(ServiceError::TurnInProgress)));
-            return;
-        }
-        self.sends += 1;
-        let number = self.sends;
-        self.sending = Some(number);
-        self.sender = requester;
-        self.hub.catalog().touch(&self.id, now());
-        let (hub, provider, id) = (Arc::clone(&self.hub), Arc::clone(&self.provider), self.id.clone());
-        self.calls.spawn(async move {
-            hub.title_by(&id, &content).await;
-            Done::Sent(number, provider.send_message(&id.agent_session_id(), &content).await, reply)
-        });
-    }
-
-    fn cancel(&mut self, requester: Option<Requester>, reply: Reply<()>) {
-        if self.sending.is_none() && !self.watch.is_turn_running() {
-            if let Some(requester) = requester {
-                requester.answer(ServerMessage::Ack {});
-            }
-            drop(reply.send(Ok(())));
-            return;
-        }
-        self.canceller = requester;
-        let id = self.id.agent_session_id();
-        self.call(reply, move |provider| async move { provider.cancel_turn(&id).await });
-    }
-
-    fn page(&mut self, requester: Requester, before: ItemId, limit: usize) {
-        let Some((cells, more)) = self.transcript.before(&before, limit) else {
-            requester.fail(&ServiceError::Invalid { field: "before", reason: "no such item" });
-            return;
-        };
-        if cells.len() < limit && self.transcript.older().is_some() {
-            self.waiting.push(Command::Page { requester, before, limit });
-            self.fetch_older(limit);
-            return;
-        }
-        requester.outbox.push_snapshot(Snapshot {
-            session: self.id.clone(),
-            cells,
-            body: SnapshotBody::Page { more },
-            request_id: requester.request_id,
-        });
-    }
-
-    fn fetch_older(&mut self, limit: usize) {
-        if self.fetching_older {
-            return;
-        }
-        let Some(cursor) = self.transcript.older().cloned() else { return };
-        self.fetching_older = true;
-        let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
-        self.calls.spawn(async move { Done::Older(provider.older_history(&id, &cursor, limit).await) });
-    }
-
-    fn output(&self, requester: &Requester, item: &ItemId) {
-        match self.transcript.get(item) {
-            Some(cell) => requester.answer(ServerMessage::SessionOutput {
-                session_id: self.id.clone(),
-                item_id: item.clone(),
-                html: crate::view::whole_output(&cell.update()),
-            }),
-            None => requester.fail(&ServiceError::Invalid { field: "itemId", reason: "no such item" }),
-        }
-    }
-
-    fn call<F, C>(&mut self, reply: Reply<()>, call: C)
-    where
-        C: FnOnce(Arc<dyn Provider>) -> F,
-        F: Future<Output = Result<(), ProviderError>> + Send + 'static,
-    {
-        let answer = call(Arc::clone(&self.provider));
-        self.calls.spawn(async move { Done::Answered(answer.await, reply) });
     }
 
     fn finish(&mut self, done: Done) {
@@ -497,19 +345,17 @@ impl Session {
                         self.sender = None;
                     }
                 }
-                if sent.is_ok() {
-                    let (hub, id) = (Arc::clone(&self.hub), self.id.clone());
-                    self.calls.spawn(async move {
-                        hub.was_prompted(&id).await;
-                        Done::Noted
-                    });
-                }
                 drop(reply.send(sent.map_err(Into::into)));
             }
-            Done::Noted => {}
-            Done::Answered(answer, reply) => {
-                drop(reply.send(answer.map_err(Into::into)));
+            Done::Answered(answer, reply) => drop(reply.send(answer.map_err(Into::into))),
+            Done::Killed(killed, reply) => {
+                // Its last words are in the channel. They are heard before anything else is asked of it.
+                self.hear_more();
+                if killed.is_ok() {
+                    self.lose_provider();
+                }
                 self.ended |= self.leaving;
+                drop(reply.send(killed.map_err(Into::into)));
             }
             Done::IdChanged(new, Ok(())) => {
                 self.hub.rename_session(&self.id, &new);
@@ -518,82 +364,6 @@ impl Session {
             Done::IdChanged(new, Err(error)) => {
                 tracing::error!(session = %self.id, %new, %error, "the session's new id could not be saved");
             }
-        }
-    }
-
-    fn loaded(&mut self, loaded: Loaded) {
-        self.loading = false;
-        self.watch.loading(false);
-        self.watch.continuity(loaded.history.continuity);
-        self.events = Some(loaded.session.events);
-        self.facts.merge(loaded.history.facts.clone());
-        if self.transcript.seq() == 0 {
-            self.transcript.load(loaded.history);
-        }
-        let agent_id = loaded.session.id;
-        if agent_id != self.id.agent_session_id() {
-            self.hear(ProviderEvent::IdChanged(agent_id));
-        }
-        self.publish_state();
-        self.resume_waiting();
-    }
-
-    fn load_failed(&mut self, error: ProviderError) {
-        tracing::warn!(session = %self.id, %error, "could not load");
-        self.watch.loading(false);
-        self.publish_state();
-        let failure = match error {
-            // These say more than "could not load": what to install, or how to log in.
-            ProviderError::NotInstalled { .. }
-            | ProviderError::Handshake { .. }
-            | ProviderError::LoginRequired { .. } => error,
-            other => ProviderError::LoadFailed { detail: other.to_string() },
-        };
-        let mut message = failure.to_message();
-        message.session_id = Some(self.id.clone());
-        for command in std::mem::take(&mut self.waiting) {
-            match command {
-                Command::Open { requester, .. }
-                | Command::Page { requester, .. }
-                | Command::Output { requester, .. } => {
-                    requester.answer(ServerMessage::Error(message.clone()));
-                }
-                Command::Send { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-                Command::Cancel { reply, .. }
-                | Command::SetOption { reply, .. }
-                | Command::Reconnect { reply }
-                | Command::Ready { reply }
-                | Command::Kill { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-                Command::Leave { .. } | Command::Seen => {}
-            }
-        }
-        // With nothing to show the session leaves, and the next one who opens it tries again.
-        self.loading = false;
-        self.ended = self.transcript.seq() == 0;
-    }
-
-    fn older_came(&mut self, older: Result<History, ProviderError>) {
-        self.fetching_older = false;
-        match older {
-            Ok(history) => self.transcript.prepend(history),
-            Err(error) => {
-                // What is there is shown; the missing part is said, and asked for again at the next page.
-                tracing::warn!(session = %self.id, %error, "older history could not be read");
-                let mut message = ProviderError::LoadFailed { detail: error.to_string() }.to_message();
-                message.session_id = Some(self.id.clone());
-                for command in std::mem::take(&mut self.waiting) {
-                    if let Command::Open { requester, .. } | Command::Page { requester, .. } = command {
-                        requester.answer(ServerMessage::Error(message.clone()));
-                    }
-                }
-            }
-        }
-        self.resume_waiting();
-    }
-
-    fn resume_waiting(&mut self) {
-        for command in std::mem::take(&mut self.waiting) {
-            self.obey(command);
         }
     }
 

@@ -1,0 +1,177 @@
+//! What windows and the HTTP API ask of a session, and how it answers. No arm waits: what takes time is called beside the
+//! loop.
+
+use std::sync::Arc;
+
+use protocol::{ItemId, ServerMessage, TurnId};
+use providers::{Provider, ProviderError};
+
+use super::{Command, Done, HISTORY_ITEMS_VIEW, Reply, Session, now};
+use crate::error::ServiceError;
+use crate::hub::Requester;
+use crate::outbox::WindowKind;
+use crate::snapshot::{Snapshot, SnapshotBody};
+
+impl Session {
+    pub(super) fn obey(&mut self, command: Command) {
+        if self.loading && !matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. }) {
+            self.waiting.push(command);
+            return;
+        }
+        let asks_agent = matches!(
+            command,
+            Command::Send { .. } | Command::SetOption { .. } | Command::Reconnect { .. } | Command::Ready { .. }
+        );
+        if self.events.is_none() && !self.loading && asks_agent {
+            self.wake(command);
+            return;
+        }
+        match command {
+            Command::Open { requester, since } => self.open(requester, since),
+            Command::Leave { window } => self.members.retain(|(member, _)| *member != window),
+            Command::Send { content, requester, reply } => self.send(content, requester, reply),
+            Command::Cancel { requester, reply } => self.cancel(requester, reply),
+            Command::Page { requester, before, limit } => self.page(requester, before, limit),
+            Command::Output { requester, item } => self.output(&requester, &item),
+            Command::SetOption { option, value, reply } => {
+                let id = self.id.agent_session_id();
+                self.call(reply, move |provider| async move { provider.set_option(&id, &option, &value).await });
+            }
+            Command::Reconnect { reply } => {
+                let id = self.id.agent_session_id();
+                self.call(reply, move |provider| async move { provider.reconnect(Some(&id)).await });
+            }
+            Command::Seen => {
+                self.watch.seen();
+                self.publish_state();
+            }
+            Command::Ready { reply } => drop(reply.send(Ok(()))),
+            Command::Kill { end, reply } => {
+                self.leaving |= end;
+                let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
+                self.calls.spawn(async move {
+                    provider.cancel_turn(&id).await.ok();
+                    Done::Killed(provider.kill_session(&id).await, reply)
+                });
+            }
+        }
+    }
+
+    /// Snapshot and membership in one turn of the loop, so no event falls between the two.
+    pub(super) fn open(&mut self, requester: Requester, since: Option<u64>) {
+        let kind = requester.outbox.kind();
+        if kind == WindowKind::Plain && self.transcript.older().is_some() {
+            self.waiting.push(Command::Open { requester, since });
+            self.fetch_older(usize::MAX);
+            return;
+        }
+        let since = since.filter(|since| *since <= self.transcript.seq());
+        let (cells, more) = match (since, kind) {
+            (Some(since), _) => (self.transcript.since(since), false),
+            (None, WindowKind::Plain) => self.transcript.newest(usize::MAX),
+            (None, WindowKind::View) => self.transcript.newest(HISTORY_ITEMS_VIEW),
+        };
+        let Some(summary) = self.hub.summary(&self.id) else {
+            requester.fail(&ServiceError::SessionNotFound(self.id.clone()));
+            return;
+        };
+        requester.outbox.push_snapshot(Snapshot {
+            session: self.id.clone(),
+            cells,
+            body: SnapshotBody::History {
+                seq: self.transcript.seq(),
+                more,
+                since,
+                turns: self.transcript.turns().to_vec(),
+                facts: Box::new(self.facts.clone()),
+                summary: Box::new(summary),
+            },
+            request_id: requester.request_id,
+        });
+        if !self.members.iter().any(|(window, _)| *window == requester.window) {
+            self.members.push((requester.window, requester.outbox));
+        }
+    }
+
+    pub(super) fn send(&mut self, content: String, requester: Option<Requester>, reply: Reply<TurnId>) {
+        if self.sending.is_some() || self.watch.is_turn_running() {
+            drop(reply.send(Err(ServiceError::TurnInProgress)));
+            return;
+        }
+        self.sends += 1;
+        let number = self.sends;
+        self.sending = Some(number);
+        self.sender = requester;
+        self.hub.catalog().touch(&self.id, now());
+        let (hub, provider, id) = (Arc::clone(&self.hub), Arc::clone(&self.provider), self.id.clone());
+        self.calls.spawn(async move {
+            hub.title_by(&id, &content).await;
+            let sent = provider.send_message(&id.agent_session_id(), &content).await;
+            if sent.is_ok() {
+                hub.was_prompted(&id).await;
+            }
+            Done::Sent(number, sent, reply)
+        });
+    }
+
+    pub(super) fn cancel(&mut self, requester: Option<Requester>, reply: Reply<()>) {
+        if self.sending.is_none() && !self.watch.is_turn_running() {
+            if let Some(requester) = requester {
+                requester.answer(ServerMessage::Ack {});
+            }
+            drop(reply.send(Ok(())));
+            return;
+        }
+        self.canceller = requester;
+        let id = self.id.agent_session_id();
+        self.call(reply, move |provider| async move { provider.cancel_turn(&id).await });
+    }
+
+    pub(super) fn page(&mut self, requester: Requester, before: ItemId, limit: usize) {
+        let Some((cells, more)) = self.transcript.before(&before, limit) else {
+            requester.fail(&ServiceError::Invalid { field: "before", reason: "no such item" });
+            return;
+        };
+        if cells.len() < limit && self.transcript.older().is_some() {
+            self.waiting.push(Command::Page { requester, before, limit });
+            self.fetch_older(limit);
+            return;
+        }
+        requester.outbox.push_snapshot(Snapshot {
+            session: self.id.clone(),
+            cells,
+            body: SnapshotBody::Page { more },
+            request_id: requester.request_id,
+        });
+    }
+
+    pub(super) fn fetch_older(&mut self, limit: usize) {
+        if self.fetching_older {
+            return;
+        }
+        let Some(cursor) = self.transcript.older().cloned() else { return };
+        self.fetching_older = true;
+        let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
+        self.calls.spawn(async move { Done::Older(provider.older_history(&id, &cursor, limit).await) });
+    }
+
+    pub(super) fn output(&self, requester: &Requester, item: &ItemId) {
+        match self.transcript.get(item) {
+            Some(cell) => requester.answer(ServerMessage::SessionOutput {
+                session_id: self.id.clone(),
+                item_id: item.clone(),
+                html: crate::view::whole_output(&cell.update()),
+            }),
+            None => requester.fail(&ServiceError::Invalid { field: "itemId", reason: "no such item" }),
+        }
+    }
+
+    pub(super) fn call<F, C>(&mut self, reply: Reply<()>, call: C)
+    where
+        C: FnOnce(Arc<dyn Provider>) -> F,
+        F: Future<Output = Result<(), ProviderError>> + Send + 'static,
+    {
+        let answer = call(Arc::clone(&self.provider));
+        self.calls.spawn(async move { Done::Answered(answer.await, reply) });
+    }
+}

@@ -1,0 +1,84 @@
+//! A session's past: what came of loading it, and its older stretches.
+
+use protocol::ServerMessage;
+use providers::{History, Loaded, ProviderError, ProviderEvent};
+
+use super::{Command, Session};
+
+impl Session {
+    pub(super) fn loaded(&mut self, loaded: Loaded) {
+        self.loading = false;
+        self.watch.loading(false);
+        self.watch.continuity(loaded.history.continuity);
+        self.events = Some(loaded.session.events);
+        self.facts.merge(loaded.history.facts.clone());
+        if self.transcript.seq() == 0 {
+            self.transcript.load(loaded.history);
+        }
+        let agent_id = loaded.session.id;
+        if agent_id != self.id.agent_session_id() {
+            self.hear(ProviderEvent::IdChanged(agent_id));
+        }
+        self.publish_state();
+        self.resume_waiting();
+    }
+
+    pub(super) fn load_failed(&mut self, error: ProviderError) {
+        tracing::warn!(session = %self.id, %error, "could not load");
+        self.watch.loading(false);
+        self.publish_state();
+        let failure = match error {
+            // These say more than "could not load": what to install, or how to log in.
+            ProviderError::NotInstalled { .. }
+            | ProviderError::Handshake { .. }
+            | ProviderError::LoginRequired { .. } => error,
+            other => ProviderError::LoadFailed { detail: other.to_string() },
+        };
+        let mut message = failure.to_message();
+        message.session_id = Some(self.id.clone());
+        for command in std::mem::take(&mut self.waiting) {
+            match command {
+                Command::Open { requester, .. }
+                | Command::Page { requester, .. }
+                | Command::Output { requester, .. } => {
+                    requester.answer(ServerMessage::Error(message.clone()));
+                }
+                Command::Send { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
+                Command::Cancel { reply, .. }
+                | Command::SetOption { reply, .. }
+                | Command::Reconnect { reply }
+                | Command::Ready { reply }
+                | Command::Kill { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
+                Command::Leave { .. } | Command::Seen => {}
+            }
+        }
+        // With nothing to show the session leaves, and the next one who opens it tries again.
+        self.loading = false;
+        self.ended = self.transcript.seq() == 0;
+    }
+
+    pub(super) fn older_came(&mut self, older: Result<History, ProviderError>) {
+        self.fetching_older = false;
+        match older {
+            Ok(history) => self.transcript.prepend(history),
+            Err(error) => {
+                // What is there is shown; the missing part is said, and asked for again at the next page.
+                tracing::warn!(session = %self.id, %error, "older history could not be read");
+                let mut message = ProviderError::LoadFailed { detail: error.to_string() }.to_message();
+                message.session_id = Some(self.id.clone());
+                for command in std::mem::take(&mut self.waiting) {
+                    if let Command::Open { requester, .. } | Command::Page { requester, .. } = command {
+                        requester.answer(ServerMessage::Error(message.clone()));
+                    }
+                }
+            }
+        }
+        self.resume_waiting();
+    }
+
+    pub(super) fn resume_waiting(&mut self) {
+        for command in std::mem::take(&mut self.waiting) {
+            self.obey(command);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Many windows on one session: slow ones, lost ones, and what a page costs.
+
+use std::time::Duration;
+
+use protocol::{ClientMessage, ServerMessage, SessionId, TurnRecordStatus};
+use testkit::{Desk, Screen, TestApp, Window, within};
+use tokio::io::AsyncReadExt;
+
+fn send(session: &SessionId, content: &str) -> ClientMessage {
+    ClientMessage::SessionSend { session_id: session.clone(), content: content.into() }
+}
+
+/// Lets one turn run and says how many bytes a page and a plain window were sent for it, and what each shows.
+async fn cost(app: &TestApp, desk: &Desk, shape: &str, pieces: usize) -> usize {
+    let (mut page, mut plain) = (app.view_window().await, app.window().await);
+    let session = desk.create(&mut plain, "codex").await.id;
+    let mut on_page = Screen::open(&mut page, &session).await;
+    let mut in_full = Screen::open(&mut plain, &session).await;
+    let before = page.bytes_read();
+    plain.ask(&send(&session, &format!("paced:{pieces} {shape}"))).await;
+    tokio::join!(on_page.until_turn_end(&mut page), in_full.until_turn_end(&mut plain));
+    assert_eq!(on_page.texts(), in_full.texts(), "{shape}: the merged frames say the same as the plain contract");
+    let answer = on_page.items.last().unwrap();
+    let full: Vec<String> = rendering::markdown(&answer.text).iter().map(ToString::to_string).collect();
+    assert_eq!(answer.blocks, full, "{shape}: and look like one render of the whole");
+    page.bytes_read() - before
+}
+
+/// Linear cost: 48 KB of text in 2,000 pieces cost at most 500 KB, whatever their shape.
+#[tokio::test]
+async fn a_long_answer_costs_a_page_little_more_than_its_length() {
+    let desk = Desk::start().await;
+    for shape in ["paragraph", "code", "mixed"] {
+        let bytes = cost(&desk.app, &desk, shape, 2_000).await;
+        assert!(bytes <= 500_000, "{shape}: {bytes} bytes for 48,000");
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_never_reads_is_let_go_and_slows_nobody() {
+    let desk = Desk::start().await;
+    let mut window = desk.app.window().await;
+    let session = desk.create(&mut window, "codex").await.id;
+    let mut deaf = desk.app.window().await;
+    Screen::open(&mut deaf, &session).await;
+    let mut screen = Screen::open(&mut window, &session).await;
+    // Each call is an item of its own, so nothing can be left out; together they are far more than a socket takes.
+    let calls: String =
+        (0..40).map(|turn| format!("call:c{turn} x\noutput:c{turn} {}\ndone:c{turn} 0\n", "y".repeat(4000))).collect();
+    for _ in 0..4 {
+        for turn in 0..60 {
+            let prompt = format!("say:{turn} {}\n{calls}", "z".repeat(20_000));
+            screen.converse(&mut window, &prompt).await;
+            if screen.items.len() > 12_000 {
+                break;
+            }
+        }
+    }
+    assert!(screen.is_settled());
+    // The server let the deaf one go: its socket ends instead of growing for ever.
+    let mut stream = deaf.into_stream();
+    within("the deaf window's socket to end", async {
+        let mut buffer = vec![0; 1 << 20];
+        while !matches!(stream.read(&mut buffer).await, Ok(0) | Err(_)) {}
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_window_that_reads_slowly_ends_with_the_final_state_of_everything() {
+    let desk = Desk::start().await;
+    let mut window = desk.app.window().await;
+    let session = desk.create(&mut window, "codex").await.id;
+    let mut slow = desk.app.window().await;
+    let mut behind = Screen::open(&mut slow, &session).await;
+    let mut screen = Screen::open(&mut window, &session).await;
+    // The slow one reads nothing until the turn is over.
+    screen.converse(&mut window, "think:hm\nflood:20000\ncall:c1 ls\noutput:c1 a\ndone:c1 0").await;
+    behind.until_turn_end(&mut slow).await;
+    assert_eq!(behind.texts(), screen.texts());
+    assert_eq!(screen.said()[0].len(), 20_000 * "12345678 ".len());
+    assert!(behind.seqs.len() < 4_000, "what was superseded was left out: {} messages", behind.seqs.len());
+}
+
+/// Reopens the session over and over, as someone who reloads the page does, until so many turns are over.
+async fn reload_until_done(app: &TestApp, session: &SessionId, turns: usize) -> Screen {
+    loop {
+        let mut window = app.view_window().await;
+        let mut screen = Screen::open(&mut window, session).await;
+        let over = screen.records.iter().filter(|turn| turn.status == TurnRecordStatus::Completed).count();
+        if over == turns {
+            assert!(screen.is_settled());
+            return screen;
+        }
+        let pause = Duration::from_millis(100);
+        let _ = tokio::time::timeout(pause, screen.until_turn_end(&mut window)).await;
+    }
+}
+
+async fn talk(window: &mut Window, session: &SessionId, turns: usize) -> Screen {
+    let mut screen = Screen::open(window, session).await;
+    for turn in 0..turns {
+        let word = if turn + 1 == turns { "last" } else { "more" };
+        screen.converse(window, &format!("say:{word} {turn}\nflood:500")).await;
+    }
+    screen
+}
+
+/// Ten sessions on two agents at once; one window reloads all the time, one reads a byte now and then.
+#[tokio::test]
+async fn ten_sessions_at_once_reach_every_window_word_for_word() {
+    const TURNS: usize = 20;
+    let desk = Desk::start().await;
+    let mut window = desk.app.window().await;
+    let mut sessions = Vec::new();
+    for number in 0..10 {
+        let agent = if number % 2 == 0 { "codex" } else { "claude-code" };
+        sessions.push(desk.create(&mut window, agent).await.id);
+    }
+    let mut crawler = desk.app.window().await;
+    Screen::open(&mut crawler, &sessions[0]).await;
+    let mut crawler = crawler.into_stream();
+    let crawling = async {
+        let mut byte = [0; 1];
+        while crawler.read(&mut byte).await.is_ok_and(|read| read > 0) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let talking = futures_util::future::join_all(sessions.iter().map(|session| async {
+        let mut window = desk.app.window().await;
+        talk(&mut window, session, TURNS).await
+    }));
+    let reloading = reload_until_done(&desk.app, &sessions[0], TURNS);
+    let (screens, reloaded) = tokio::select! {
+        done = async { tokio::join!(talking, reloading) } => done,
+        () = crawling => panic!("the crawling window was let go although it reads"),
+    };
+    let word = |turn| if turn + 1 == TURNS { "last" } else { "more" };
+    for screen in &screens {
+        // Each wire floods with words of its own.
+        let flood: String = match screen.session.cli_type().as_str() {
+            "codex" => "12345678 ".repeat(500),
+            _ => (0..500).map(|number| format!("{number} ")).collect(),
+        };
+        let all: String = (0..TURNS).map(|turn| format!("{} {turn}{flood}", word(turn))).collect();
+        assert!(screen.said().concat() == all, "{}: not the agent's words", screen.session);
+    }
+    assert!(reloaded.texts() == screens[0].texts(), "the window that reloaded shows something else");
+}
+
+/// TC-6.1a to 6.3b: what HTTP does, windows see.
+#[tokio::test]
+async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
+    let desk = Desk::start().await;
+    let body = serde_json::json!({"cliType": "codex", "projectId": desk.project});
+    let created = desk.app.request("POST", "/api/session/create", Some(&body)).await;
+    assert_eq!(created.status, 201);
+    let id = created.json()["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(created.json()["cliType"], "codex");
+    let list = desk.app.request("GET", &format!("/api/session/list?projectId={}", desk.project), None).await;
+    assert_eq!((list.status, &list.json()["sessions"][0]["id"]), (200, &serde_json::json!(id)));
+
+    let mut window = desk.app.window().await;
+    let session = SessionId::parse(&id).unwrap();
+    let mut screen = Screen::open(&mut window, &session).await;
+    let body = serde_json::json!({"content": "say:over http\nhold:go"});
+    let sent = desk.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
+    assert_eq!(sent.status, 202);
+    screen.until(&mut window, "the words", |screen| screen.said() == ["over http"]).await;
+    let turn = sent.json()["turnId"].as_str().unwrap().to_owned();
+    assert!(screen.items.iter().all(|item| item.last.turn_id.as_str() == turn), "TC-6.2d: one turn id throughout");
+    let again = desk.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
+    assert_eq!((again.status, &again.json()["error"]["code"]), (409, &serde_json::json!("TURN_IN_PROGRESS")));
+    let status = desk.app.request("GET", &format!("/api/session/{id}/status"), None).await.json();
+    assert_eq!((&status["isAlive"], &status["state"]["attention"]), (&true.into(), &"working".into()));
+    let nothing = serde_json::json!({});
+    assert_eq!(desk.app.request("POST", &format!("/api/session/{id}/cancel"), Some(&nothing)).await.status, 200);
+    screen.until_turn_end(&mut window).await;
+    assert_eq!(desk.app.request("POST", &format!("/api/session/{id}/kill"), Some(&nothing)).await.status, 200);
+    assert_eq!(desk.app.request("POST", &format!("/api/session/{id}/load"), Some(&nothing)).await.status, 200);
+    screen.converse(&mut window, "say:and on").await;
+    assert_eq!(screen.said(), ["over http", "and on"]);
+
+    let missing = desk.app.request("GET", "/api/session/list", None).await;
+    assert_eq!((missing.status, &missing.json()["error"]["code"]), (400, &"PROJECT_ID_REQUIRED".into()));
+    for (method, path) in [("GET", "status"), ("POST", "send"), ("POST", "cancel"), ("POST", "kill"), ("POST", "load")]
+    {
+        let body = (method == "POST").then(|| serde_json::json!({"content": "x"}));
+        let answer = desk.app.request(method, &format!("/api/session/codex:nobody/{path}"), body.as_ref()).await;
+        assert_eq!((answer.status, &answer.json()["error"]["code"]), (404, &"SESSION_NOT_FOUND".into()), "{path}");
+    }
+    let body = serde_json::json!({"cliType": "nobody", "projectId": desk.project});
+    let refused = desk.app.request("POST", "/api/session/create", Some(&body)).await;
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &"UNSUPPORTED_CLI_TYPE".into()));
+}
+
+#[tokio::test]
+async fn a_removed_project_ends_nothing_that_runs() {
+    let desk = Desk::start().await;
+    let mut window = desk.app.window().await;
+    let session = desk.create(&mut window, "codex").await.id;
+    let mut screen = Screen::open(&mut window, &session).await;
+    window.ask(&send(&session, "say:one \nhold:go\nsay:two")).await;
+    screen.until(&mut window, "the first words", |screen| screen.said() == ["one "]).await;
+    let mut other = desk.app.window().await;
+    other.call(&ClientMessage::ProjectRemove { project_id: desk.project.clone() }).await;
+    window.until("the news", |frame| matches!(frame.message, ServerMessage::ProjectRemoved { .. })).await;
+    desk.open_gate("go");
+    screen.until_turn_end(&mut window).await;
+    assert_eq!(screen.said(), ["one two"]);
+}
