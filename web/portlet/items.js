@@ -66,7 +66,7 @@ function updateThinking(node, item, live) {
   const [head, body] = /** @type {HTMLElement[]} */ ([...node.children]);
   if (!head || !body) return;
   const [, verb, start, ring] = [...head.children];
-  const took = Date.parse(item.emittedAt) - Date.parse(item.startedAt);
+  const took = Date.parse(item.changedAt) - Date.parse(item.startedAt);
   if (verb) setText(verb, live ? "Thinking" : took >= 1000 ? `Thought for ${duration(took).replace(/\.\ds$/, "s")}` : "Thought");
   if (start) setText(start, live ? "" : item.text.replace(/\s+/g, " ").replace(/[*_`#]/g, "").trim().slice(0, 160));
   if (ring instanceof SVGElement) setGlyph(ring, live ? "working" : "idle", live ? "Running" : "");

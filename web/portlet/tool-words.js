@@ -74,10 +74,10 @@ export function groupWords(calls) {
   return [...part(count("read"), "file", "files"), ...part(count("search"), "search", "searches"), ...part(count("fetch"), "page", "pages")].join(", ");
 }
 
-/** How long it took or takes, in ms. @param {ToolCall & { startedAt: string }} call @param {number} now */
+/** How long it took or takes, in ms. @param {ToolCall & { startedAt: string, changedAt: string }} call @param {number} now */
 export function timeOf(call, now) {
   const start = Date.parse(call.tool?.startedAt ?? call.startedAt);
-  const end = stateOf(call) === "running" ? now : Date.parse(call.tool?.endedAt ?? call.emittedAt);
+  const end = stateOf(call) === "running" ? now : Date.parse(call.tool?.endedAt ?? call.changedAt);
   return Math.max(0, end - start);
 }
 

@@ -4,8 +4,8 @@
 /** @typedef {import("./protocol.js").BlockPatch} BlockPatch */
 /**
  * An item as the page keeps it: the newest upsert with its whole text and all its rendered blocks.
- * `startedAt` is when it was first heard of.
- * @typedef {Upsert & { readonly html: string[], text: string, startedAt: string }} Item
+ * `startedAt` is when it was first heard of, `changedAt` when it was last said to have changed: growth tells no time.
+ * @typedef {Upsert & { readonly html: string[], text: string, startedAt: string, changedAt: string }} Item
  */
 
 /**
@@ -76,7 +76,8 @@ export function mergeUpsert(known, upsert) {
   const sections = upsert.sections ?? known?.sections;
   const item = {
     ...upsert, text, ...(sections ? { sections } : {}),
-    startedAt: known?.startedAt ?? upsert.sourceTimestamp,
+    startedAt: known?.startedAt ?? upsert.sourceTimestamp ?? "",
+    changedAt: upsert.emittedAt ?? known?.changedAt ?? "",
     get html() {
       return blocks.read();
     },

@@ -10,7 +10,7 @@ import { goldens } from "./goldens.js";
 const golden = goldens("upsert.tool_call")[0]?.[1];
 const place = { root: "/home/dev/demo", home: "/home/dev" };
 /** @param {string} kind @param {object} [more] @param {object} [detail] */
-const call = (kind, more = {}, detail = {}) => ({ ...golden, startedAt: golden.sourceTimestamp, text: "", html: [], ...more, tool: { kind, interrupted: false, ...detail } });
+const call = (kind, more = {}, detail = {}) => ({ ...golden, startedAt: golden.sourceTimestamp, changedAt: golden.emittedAt, text: "", html: [], ...more, tool: { kind, interrupted: false, ...detail } });
 
 test("TC-3.3a: a call is named by what it does to what", () => {
   assert.deepEqual(wordsOf(call("execute", { status: "update" }, { command: "cargo test" }), place), { icon: "terminal", verb: "Run", target: "cargo test", isCode: true });
