@@ -12,6 +12,7 @@ mod content;
 mod extras;
 mod files;
 mod history;
+mod listing;
 mod login;
 mod options;
 mod peer;
@@ -216,10 +217,20 @@ impl Provider for AcpProvider {
             return Ok(Loaded { session, history });
         }
         let connection = self.connect().await?;
-        match self.load(&open, Arc::clone(&connection)).await {
+        let Context { agent, settings, .. } = &*self.context;
+        let loaded = match self.load(&open, Arc::clone(&connection)).await {
             Err(ProviderError::LoginRequired { detail, .. }) => {
-                login::log_in(&connection, &self.context.agent, &self.context.settings, &detail).await?;
-                self.load(&open, connection).await
+                login::log_in(&connection, agent, settings, &detail).await?;
+                self.load(&open, Arc::clone(&connection)).await
+            }
+            loaded => loaded,
+        };
+        match loaded {
+            Err(ProviderError::LoadFailed { detail })
+                if listing::has_session(&connection, &open.id, settings.session_timeout).await == Some(false) =>
+            {
+                let detail = format!("{} no longer has this session ({detail})", agent.name);
+                Err(ProviderError::LoadFailed { detail })
             }
             loaded => loaded,
         }
