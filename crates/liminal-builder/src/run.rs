@@ -34,6 +34,8 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     let access = Access::new(Hosts::new(bound, &settings.listening.allowed_hosts), secret);
     let hub = Hub::start(catalog.clone(), registry, facts(notices));
 
+    // Beside the start, which it must not slow down.
+    drop(tokio::task::spawn_blocking(agent_process::end_leftovers));
     greet(&data_dir, &link(&base_url, access.secret.as_ref()));
     if !bound.ip().is_loopback() && settings.listening.allowed_hosts.is_empty() {
         tracing::warn!("other machines can connect but are refused: name this one with --allowed-hosts");

@@ -27,7 +27,7 @@ const LAST_LINE_WITHIN: Duration = Duration::from_millis(100);
 const LAST_LINES_WITHIN: Duration = Duration::from_millis(500);
 /// From the end of its output to its own end, so that the loss can be told with the reason. One that lives on is lost
 /// all the same.
-const EXIT_WITHIN: Duration = Duration::from_millis(750);
+const EXIT_WITHIN: Duration = Duration::from_millis(400);
 
 /// The agent behind a process, as it described itself.
 #[derive(Debug)]
