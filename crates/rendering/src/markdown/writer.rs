@@ -54,9 +54,13 @@ struct Inline {
 }
 
 impl Inline {
+    fn begin(&mut self, start: usize) {
+        self.leaf.get_or_insert(start);
+        self.line.get_or_insert(start);
+    }
+
     fn extend(&mut self, range: Range<usize>) {
-        self.leaf.get_or_insert(range.start);
-        self.line.get_or_insert(range.start);
+        self.begin(range.start);
         self.end = range.end;
     }
 }
@@ -64,6 +68,8 @@ impl Inline {
 /// What an event is to the inline content around it.
 enum Part {
     Inline,
+    /// Inline content that ends later; a picture never does, its end is not looked for.
+    Begin,
     Break,
     /// The start of a block, or a block that is no leaf of text.
     Block,
@@ -74,8 +80,10 @@ impl Part {
     fn of(event: &Event<'_>) -> Self {
         match event {
             Event::SoftBreak | Event::HardBreak => Self::Break,
-            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. })
-            | Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link)
+            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. }) => {
+                Self::Begin
+            }
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link)
             | Event::Code(_)
             | Event::InlineHtml(_)
             | Event::FootnoteReference(_) => Self::Inline,
@@ -163,6 +171,7 @@ impl<'a> Writer<'a> {
                         self.inline.extend(whole);
                         self.inline.html_end = self.html.len();
                     }
+                    Part::Begin => self.inline.begin(whole.start),
                     Part::Break => self.inline.line = None,
                     Part::Block => self.inline = Inline::default(),
                     Part::End => {}
