@@ -73,9 +73,12 @@ impl Catalog {
         self.shared().lock.say(Some(address));
     }
 
-    /// The secret of this data directory, made on first use. Waits for the disk.
-    pub fn token(&self) -> Result<String, CatalogError> {
-        token::token(&self.shared().directory)
+    /// The secret of this data directory, made on first use; sentences about what was wrong with it join `notices`.
+    /// Waits for the disk.
+    pub fn token(&self, notices: &mut Vec<String>) -> Result<String, CatalogError> {
+        let (token, told) = token::token(&self.shared().directory)?;
+        notices.extend(told);
+        Ok(token)
     }
 
     /// `agents.json` as it lies there; `None` where there is none. Waits for the disk.

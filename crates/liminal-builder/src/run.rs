@@ -25,7 +25,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     let Opened { catalog, mut notices } = Catalog::open(&data_dir).map_err(explain)?;
     let secret = match settings.listening.no_auth {
         true => None,
-        false => Some(Secret::new(catalog.token().map_err(explain)?)),
+        false => Some(Secret::new(catalog.token(&mut notices).map_err(explain)?)),
     };
     let registry = agents::registry(&settings.agents, &catalog, &mut notices)?;
     let listener = listen::bind(address).await?;
