@@ -57,7 +57,7 @@ impl<R> Default for Contents<R> {
 pub enum Unreadable {
     /// The version as it is written there: a later build may count in words.
     #[error("file version {0} is newer than this build")]
-    Newer(u64),
+    Newer(String),
     #[error("{0}")]
     Damaged(String),
 }
@@ -129,7 +129,7 @@ pub(crate) fn render(kind: FileKind, books: &Books) -> io::Result<Vec<u8>> {
     #[derive(Serialize)]
     struct Projects<'a> {
         version: u64,
-        projects: &'a [Arc<ProjectRecord>],
+        projects: Vec<&'a Arc<ProjectRecord>>,
         #[serde(flatten)]
         extra: &'a Map<String, Value>,
     }
@@ -143,7 +143,7 @@ pub(crate) fn render(kind: FileKind, books: &Books) -> io::Result<Vec<u8>> {
     let version = FILE_VERSION;
     let mut bytes = match kind {
         FileKind::Projects => {
-            let (projects, extra) = (books.projects(), &books.projects_extra);
+            let (projects, extra) = (books.projects().collect(), &books.projects_extra);
             serde_json::to_vec_pretty(&Projects { version, projects, extra })
         }
         FileKind::Sessions => {

@@ -317,6 +317,7 @@ fn every_client_message_has_its_golden_file_and_is_read_back() {
     ];
     assert_eq!(messages.len(), ClientMessage::TYPES.len());
     for message in messages {
+        ClientMessage::ProjectRestore { project_id: project_id.clone() },
         let mut value = serde_json::to_value(&message).unwrap();
         value["requestId"] = json!("r1");
         check(&format!("client.{}.json", message.wire_type().replace(':', ".")), &value);

@@ -1,5 +1,6 @@
 //! The HTTP API and its description.
 
+use protocol::{ClientMessage, ServerMessage};
 use serde_json::{Value, json};
 use testkit::{TestApp, exchange};
 
@@ -106,4 +107,37 @@ async fn a_body_longer_than_the_limit_is_refused_and_the_server_lives() {
     let answer = app.request("POST", "/api/session/codex:none/send", Some(&body)).await;
     assert_eq!(answer.status, 413);
     assert_eq!(app.request("GET", "/api/health", None).await.status, 200);
+}
+
+/// AC-1.3: Undo in one window is seen in every window, and nothing of the project is different from before.
+#[tokio::test]
+async fn a_removal_is_taken_back_in_every_window_also_while_the_directory_is_gone() {
+    let app = TestApp::start().await;
+    let (mut window, mut other) = (app.window().await, app.window().await);
+    let mut added = Vec::new();
+    for name in ["one", "two", "three"] {
+        let directory = app.home().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        let path = directory.to_str().unwrap().to_owned();
+        let ServerMessage::ProjectAdded { project } = window.call(&ClientMessage::ProjectAdd { path }).await else {
+            panic!("no project was added")
+        };
+        added.push(project);
+    }
+    let project_id = added[0].id.clone();
+    let before = std::fs::read_to_string(app.data_dir().join("projects.json")).unwrap();
+    window.call(&ClientMessage::ProjectRemove { project_id: project_id.clone() }).await;
+    other.until("the removal", |frame| matches!(frame.message, ServerMessage::ProjectRemoved { .. })).await;
+    std::fs::remove_dir(app.home().join("one")).unwrap();
+
+    let answer = window.call(&ClientMessage::ProjectRestore { project_id: project_id.clone() }).await;
+    assert_eq!(answer, ServerMessage::ProjectAdded { project: added[0].clone() });
+    let news =
+        |frame: &protocol::ServerFrame| frame.message == ServerMessage::ProjectAdded { project: added[0].clone() };
+    other.until("the project to be back", news).await;
+    assert_eq!(
+        other.call(&ClientMessage::ProjectList {}).await,
+        ServerMessage::ProjectList { projects: added.clone() }
+    );
+    assert_eq!(std::fs::read_to_string(app.data_dir().join("projects.json")).unwrap(), before);
 }
