@@ -14,6 +14,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 #[tokio::test]
 async fn ctrl_c_closes_every_window_with_a_word_and_ends_well() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        // These tests themselves may run under `nohup`.
+        if signal == Signal::HUP && ignores_hang_ups("self") {
+            continue;
+        }
         let mut app = TestApp::start().await;
         let mut windows = [app.window().await, app.view_window().await];
         app.signal(signal);
@@ -22,6 +26,27 @@ async fn ctrl_c_closes_every_window_with_a_word_and_ends_well() {
         }
         assert_eq!(app.ended().await.code(), Some(0));
     }
+}
+
+/// As the kernel sees it.
+fn ignores_hang_ups(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    ignored & (1 << (Signal::HUP.as_raw() - 1)) != 0
+}
+
+#[tokio::test]
+async fn under_nohup_the_end_of_the_terminal_is_not_the_end() {
+    let mut app = TestApp::builder().wrapper("nohup").start().await;
+    let mut window = app.window().await;
+    assert!(ignores_hang_ups(&app.pid().to_string()));
+    app.signal(Signal::HUP);
+    window.call(&ClientMessage::ProjectList {}).await;
+    // It was no first signal either: this one drains in order.
+    app.interrupt();
+    assert_eq!(window.closed().await.expect("a close frame").code, CloseCode::Away);
+    assert_eq!(app.ended().await.code(), Some(0));
 }
 
 #[tokio::test]
