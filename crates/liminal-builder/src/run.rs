@@ -16,9 +16,6 @@ use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::{agents, browser, listen};
 
-/// From the first Ctrl-C to the end, whatever the agents do.
-const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
-
 pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("could not listen for signals")?;
     let data_dir = settings.files.data_dir()?;
@@ -31,7 +28,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     let listener = listen::bind(address).await?;
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
-    let access = Access::new(Hosts::new(bound, &settings.listening.allowed_hosts), secret);
+    let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), secret);
     let hub = Hub::start(catalog.clone(), registry, facts(notices));
 
     greet(&data_dir, &link(&base_url, access.secret.as_ref()));
@@ -60,11 +57,12 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
         hub.drain().await;
         catalog.flush().await
     };
+    let stop_time_max = Duration::from_millis(settings.files.stop_time_ms);
     tokio::select! {
-        drained = tokio::time::timeout(DRAIN_TIME_MAX, drained) => match drained {
+        drained = tokio::time::timeout(stop_time_max, drained) => match drained {
             Ok(Ok(())) => Ok(ExitCode::SUCCESS),
             Ok(Err(error)) => Err(explain(error)),
-            Err(_) => Err(anyhow!("could not stop everything within {} seconds; left anyway", DRAIN_TIME_MAX.as_secs())),
+            Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; left anyway")),
         },
         asked = signals.next() => Ok(asked.exit_code()),
     }

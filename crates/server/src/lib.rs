@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use access::Access;
-pub use hosts::Hosts;
+pub use hosts::{HostName, Hosts};
 pub use secret::{Secret, Ticket};
 
 /// What every route may use.
