@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use catalog::{Catalog, CatalogError, Opened};
-use server::{Access, Hosts, Secret};
+use server::{Access, Hosts, Patience, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     }
 
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(server::run(listener, access, hub.clone(), stop.clone()));
+    let mut serving = std::pin::pin!(server::run(listener, access, Patience::default(), hub.clone(), stop.clone()));
     tokio::select! {
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}

@@ -157,7 +157,7 @@ async fn the_browser_is_opened_with_a_link_that_works_once_and_holds_no_secret()
     assert_eq!(first.status, 303);
     assert!(first.header("set-cookie").unwrap().contains(app.token()));
     let second = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
-    assert_eq!((second.status, second.header("set-cookie")), (401, None));
+    assert_eq!((second.status, second.header("set-cookie")), (403, None));
 }
 
 #[tokio::test]
