@@ -48,7 +48,9 @@ export function createActions({ store, workspace, toast, request, open }) {
       if (!project) return;
       try {
         await request({ type: "project:remove", projectId });
-        const undo = { label: "Undo", run: () => void request({ type: "project:add", path: project.path }).catch(complain) };
+        // A server that was restarted in between has forgotten the removal, but not how to add a directory.
+        const putBack = () => request({ type: "project:restore", projectId }).catch(() => request({ type: "project:add", path: project.path }));
+        const undo = { label: "Undo", run: () => void putBack().catch(complain) };
         toast(`Removed ${project.name} from the sidebar`, { action: undo });
       } catch (reason) {
         complain(reason);

@@ -12,7 +12,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Parser;
 
 use settings::{Command, Settings};
 
@@ -24,7 +23,7 @@ const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     agent_process::guardian_entry();
-    let settings = Settings::parse();
+    let settings = Settings::read();
     if let Some(Command::DemoAgent) = settings.command {
         return demo_agent::run();
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use catalog::{Catalog, CatalogError, Opened};
-use server::{Access, Hosts, Secret};
+use server::{Access, Hosts, Patience, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio_util::sync::CancellationToken;
 
@@ -16,22 +16,19 @@ use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::{agents, browser, listen};
 
-/// From the first Ctrl-C to the end, whatever the agents do.
-const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
-
 pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("could not listen for signals")?;
     let data_dir = settings.files.data_dir()?;
     let Opened { catalog, mut notices } = Catalog::open(&data_dir).map_err(explain)?;
     let secret = match settings.listening.no_auth {
         true => None,
-        false => Some(Secret::new(catalog.token().map_err(explain)?)),
+        false => Some(Secret::new(catalog.token(&mut notices).map_err(explain)?)),
     };
     let registry = agents::registry(&settings.agents, &catalog, &mut notices)?;
     let listener = listen::bind(address).await?;
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
-    let access = Access::new(Hosts::new(bound, &settings.listening.allowed_hosts), secret);
+    let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), secret);
     let hub = Hub::start(catalog.clone(), registry, facts(notices));
 
     // Beside the start, which it must not slow down.
@@ -46,7 +43,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     }
 
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(server::run(listener, access, hub.clone(), stop.clone()));
+    let mut serving = std::pin::pin!(server::run(listener, access, Patience::default(), hub.clone(), stop.clone()));
     tokio::select! {
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}
@@ -62,11 +59,12 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
         hub.drain().await;
         catalog.flush().await
     };
+    let stop_time_max = Duration::from_millis(settings.files.stop_time_ms);
     tokio::select! {
-        drained = tokio::time::timeout(DRAIN_TIME_MAX, drained) => match drained {
+        drained = tokio::time::timeout(stop_time_max, drained) => match drained {
             Ok(Ok(())) => Ok(ExitCode::SUCCESS),
             Ok(Err(error)) => Err(explain(error)),
-            Err(_) => Err(anyhow!("could not stop everything within {} seconds; left anyway", DRAIN_TIME_MAX.as_secs())),
+            Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; left anyway")),
         },
         asked = signals.next() => Ok(asked.exit_code()),
     }

@@ -121,6 +121,10 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             core.catalog().remove_project(&project_id).await?;
             core.broadcast_as_answer(ServerMessage::ProjectRemoved { project_id }, Some(requester));
         }
+        ClientMessage::ProjectRestore { project_id } => {
+            let project = core.catalog().restore_project(&project_id).await?;
+            core.broadcast_as_answer(ServerMessage::ProjectAdded { project }, Some(requester));
+        }
         ClientMessage::SessionCreate { project_id, cli_type } => {
             core.create_session(&cli_type, &project_id, Some(requester)).await?;
         }

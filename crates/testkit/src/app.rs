@@ -29,6 +29,7 @@ pub struct TestApp {
 /// How to start it.
 #[derive(Clone, Debug)]
 pub struct Builder {
+    wrapper: Option<OsString>,
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     home: Arc<TempDir>,
@@ -42,12 +43,12 @@ impl TestApp {
 
     pub fn builder() -> Builder {
         let home = TempDir::with_prefix("liminal-test-").unwrap_or_else(|error| panic!("no temporary home: {error}"));
-        Builder { args: Vec::new(), environment: Vec::new(), home: Arc::new(home) }
+        Builder { wrapper: None, args: Vec::new(), environment: Vec::new(), home: Arc::new(home) }
     }
 
     /// Another one over the same home; the present one should have ended.
     pub fn again(&self) -> Builder {
-        Builder { args: Vec::new(), environment: Vec::new(), home: Arc::clone(&self.home) }
+        Builder { wrapper: None, args: Vec::new(), environment: Vec::new(), home: Arc::clone(&self.home) }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -153,6 +154,12 @@ impl Builder {
         self
     }
 
+    /// A program that runs another in its own place, such as `nohup`.
+    pub fn wrapper(mut self, program: impl Into<OsString>) -> Self {
+        self.wrapper = Some(program.into());
+        self
+    }
+
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
@@ -179,7 +186,11 @@ impl Builder {
 
     /// Its log goes to the test's own standard error.
     async fn try_start(self, program: &Path) -> anyhow::Result<TestApp> {
-        let mut command = Command::new(program);
+        let mut command = match &self.wrapper {
+            Some(wrapper) => Command::new(wrapper),
+            None => Command::new(program),
+        };
+        command.args(self.wrapper.is_some().then_some(program));
         command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_harmless(name)));
         command.env("HOME", self.home.path()).envs(self.environment);
         command.args(["--port", "0", "--no-open", "--log", "error"]).args(self.args);
