@@ -57,6 +57,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// A process stands behind this session now.
     fn is_alive(&self, id: &AgentSessionId) -> bool;
 
+    /// What was said can be read again from the agent's own files, without loss and without a process. A session nobody
+    /// looks at then need not be held in memory.
+    fn keeps_history(&self) -> bool {
+        false
+    }
+
     /// Sets one of the options the session's facts offered (mode, model, …).
     async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError>;
 

@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ServiceError;
+use crate::fault::contained;
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
 use crate::session::Command;
@@ -92,7 +93,8 @@ impl Window {
     fn run_beside(&self, message: ClientMessage, requester: Requester, permit: tokio::sync::OwnedSemaphorePermit) {
         let core = Arc::clone(&self.core);
         self.core.tasks().spawn(async move {
-            if let Err(error) = serve(&core, message, &requester).await {
+            let served = contained(serve(&core, message, &requester)).await;
+            if let Err(error) = served.unwrap_or_else(|fault| Err(ServiceError::fault(&fault))) {
                 requester.fail(&error);
             }
             drop(permit);

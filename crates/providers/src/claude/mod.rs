@@ -303,6 +303,10 @@ impl Provider for ClaudeProvider {
         self.handle(id).is_ok_and(|handle| handle.is_alive())
     }
 
+    fn keeps_history(&self) -> bool {
+        true
+    }
+
     async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError> {
         let (option, value) = (option.to_owned(), value.to_owned());
         self.ask(id, |reply| Command::SetOption { option, value, reply }).await
