@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::{ExitStatus, Output, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -125,6 +125,18 @@ impl TestApp {
         .await
     }
 
+    /// The same program as a client of this server: its home, and nothing of the machine's settings.
+    pub fn command(&self, args: &[&str]) -> Command {
+        command_at(self.home(), args)
+    }
+
+    /// Runs it to its end.
+    pub async fn run(&self, args: &[&str]) -> Output {
+        within("the command to end", self.command(args).output())
+            .await
+            .unwrap_or_else(|error| panic!("could not run the program: {error}"))
+    }
+
     /// As `kill -9` does.
     pub async fn kill(&mut self) -> ExitStatus {
         self.signal(Signal::KILL);
@@ -179,11 +191,9 @@ impl Builder {
 
     /// Its log goes to the test's own standard error.
     async fn try_start(self, program: &Path) -> anyhow::Result<TestApp> {
-        let mut command = Command::new(program);
-        command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_harmless(name)));
-        command.env("HOME", self.home.path()).envs(self.environment);
-        command.args(["--port", "0", "--no-open", "--log", "error"]).args(self.args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut command = in_home(program, self.home.path());
+        command.envs(self.environment).args(["--port", "0", "--no-open", "--log", "error"]).args(self.args);
+        command.stdout(Stdio::piped());
         let mut child = command.spawn().context("the program cannot be run")?;
         let stdout = child.stdout.take().context("it has no standard output")?;
         let mut lines = BufReader::new(stdout).lines();
@@ -195,6 +205,20 @@ impl Builder {
         }
         bail!("it ended with {} before it said where it listens", child.wait().await?)
     }
+}
+
+/// The program with these arguments, in this home.
+pub fn command_at(home: &Path, args: &[&str]) -> Command {
+    let mut command = in_home(programs::liminal_builder(), home);
+    command.current_dir(home).args(args);
+    command
+}
+
+fn in_home(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_harmless(name)));
+    command.env("HOME", home).stdin(Stdio::null()).kill_on_drop(true);
+    command
 }
 
 /// Settings of the machine the tests run on must not reach the server under test.

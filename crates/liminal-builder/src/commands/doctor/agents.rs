@@ -1,0 +1,100 @@
+//! The agents: found, which version, do they answer, are they logged in?
+
+use std::path::Path;
+use std::sync::Arc;
+
+use catalog::Visit;
+use protocol::AgentInfo;
+use providers::{Login, Provider, ProviderError};
+use tokio::task::JoinSet;
+
+use super::{Finding, Report};
+use crate::agents;
+use crate::commands::Failure;
+use crate::settings::Agents;
+
+const AGENTS: &str = "Agents";
+
+pub(super) async fn look(settings: &Agents, visit: &Visit, start: bool, report: &mut Report) -> Result<(), Failure> {
+    // An empty directory to work in, which is also where the demo agent would keep its sessions.
+    let scratch = match tempfile::tempdir() {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            let advice = "Agents are tried in a temporary directory; TMPDIR says where.";
+            return report.add(Finding::problem(AGENTS, format!("no temporary directory: {error}"), advice));
+        }
+    };
+    // What is wrong with agents.json has been said by now.
+    let registry = match agents::registry(settings, scratch.path(), visit.agents_file(), &mut Vec::new()) {
+        Ok(registry) => registry,
+        Err(error) => return report.add(Finding::problem(AGENTS, format!("{error:#}"), "Mend that setting.")),
+    };
+    // All at once, told in the order of the pickers.
+    let mut trials = JoinSet::new();
+    for (place, provider) in registry.iter().cloned().enumerate() {
+        let directory = scratch.path().to_owned();
+        trials.spawn(async move { (place, examine(&provider, &directory, start).await) });
+    }
+    let mut done: Vec<Option<Finding>> = vec![None; registry.iter().count()];
+    let mut told = 0;
+    while let Some(trial) = trials.join_next().await {
+        let (place, finding) = trial.map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
+        if let Some(slot) = done.get_mut(place) {
+            *slot = Some(finding);
+        }
+        while let Some(finding) = done.get_mut(told).and_then(Option::take) {
+            report.add(finding)?;
+            told += 1;
+        }
+    }
+    Ok(())
+}
+
+async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool) -> Finding {
+    let info = provider.describe().await;
+    if !info.installed || !start {
+        return found(&info);
+    }
+    let trial = provider.try_out(directory).await;
+    provider.shutdown().await;
+    let name = info.name.as_str();
+    let program = info.program.as_deref().unwrap_or_default();
+    match trial {
+        Ok(trial) => {
+            let version = trial.version.or(info.version).map(|version| format!(" {version}")).unwrap_or_default();
+            let answers = format!("{program}{version} answers");
+            match trial.login {
+                Login::Ready(Some(account)) => Finding::ok(name, format!("{answers}, logged in ({account})")),
+                Login::Ready(None) => Finding::ok(name, format!("{answers} and gives a session")),
+                Login::Unknown => Finding::ok(name, format!("{answers}; it does not say whether it is logged in")),
+                Login::Needed(advice) => Finding::problem(name, format!("{answers}, but is not logged in"), advice),
+            }
+        }
+        Err(error) => failed(name, program, &error),
+    }
+}
+
+fn found(info: &AgentInfo) -> Finding {
+    let program = info.program.as_deref().unwrap_or_default();
+    if info.installed {
+        let version = info.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        return Finding::ok(&info.name, format!("found {program}{version}"));
+    }
+    let missing = format!("not installed: there is no program {program}");
+    match &info.install_hint {
+        Some(hint) => Finding::note(&info.name, missing, hint),
+        // Only an agent of agents.json comes without a hint: the user wants it.
+        None => Finding::problem(&info.name, missing, "Install it, or mend its command in agents.json."),
+    }
+}
+
+fn failed(name: &str, program: &str, error: &ProviderError) -> Finding {
+    let message = error.to_message();
+    let said = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
+    let advice = match error {
+        ProviderError::LoginRequired { detail, .. } => detail.clone(),
+        ProviderError::NotInstalled { install_hint: Some(hint), .. } => hint.clone(),
+        _ => format!("Run `{program} --version` in a terminal to see whether it works by itself."),
+    };
+    Finding::problem(name, format!("{}{said}", message.message), advice)
+}
