@@ -12,6 +12,7 @@ mod follow;
 mod list;
 mod new;
 mod open;
+mod output;
 mod send;
 mod session_name;
 mod transcript;

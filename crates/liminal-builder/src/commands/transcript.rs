@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use protocol::{ItemId, Origin, TurnEvent, TurnStatus, Upsert, UpsertBody};
 
 use super::failure::Failure;
+use super::output::Output;
 use crate::terminal::{Stream, Style, one_line};
 
 const TITLE_WIDTH: usize = 100;
@@ -35,6 +36,8 @@ struct Shown {
     /// Bytes of `text` that were written.
     written: usize,
     settled: bool,
+    /// What a tool printed.
+    output: Output,
 }
 
 impl Transcript {
@@ -69,6 +72,7 @@ impl Transcript {
             UpsertBody::Message { content, origin: Origin::User } if self.with_user => {
                 if settled {
                     let quoted: Vec<String> = content.lines().map(|line| format!("> {line}")).collect();
+                    self.space()?;
                     self.say(Style::Bold, &quoted.join("\n"))?;
                 }
             }
@@ -84,11 +88,16 @@ impl Transcript {
                     self.say(Style::Dim, "Thinking…")?;
                 }
             }
-            UpsertBody::ToolCall { .. } => self.show_tool(upsert, settled)?,
+            UpsertBody::ToolCall { .. } => {
+                if let Some(patch) = &upsert.view.blocks {
+                    known.output.apply(patch);
+                }
+                self.show_tool(upsert, settled)?;
+            }
         }
         if let Some(shown) = self.open.get_mut(&upsert.item_id).filter(|_| settled) {
             // What is settled does not grow; that it was shown is all that is kept of it.
-            shown.text = String::new();
+            *shown = Shown { settled, ..Shown::default() };
         }
         match (&upsert.error_message, settled) {
             (Some(message), true) => self.say(Style::Bad, &message.clone()),
@@ -113,10 +122,17 @@ impl Transcript {
     pub(crate) fn say(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         let Some(stream) = self.beside else { return Ok(()) };
         // A line of the answer that is still open is ended only where both are on one screen.
+        self.begun |= stream == Stream::Out;
         if stream == Stream::Out || (Stream::Out.is_terminal() && Stream::Error.is_terminal()) {
             self.finish()?;
         }
         stream.line(&stream.paint(style, &stream.quote(text)))
+    }
+
+    /// Messages are apart by an empty line, as paragraphs are.
+    fn space(&mut self) -> Result<(), Failure> {
+        self.finish()?;
+        if self.begun { Stream::Out.write("\n") } else { Ok(()) }
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
@@ -134,9 +150,8 @@ impl Transcript {
             if self.unended.as_ref().is_some_and(|unended| unended != item) {
                 self.finish()?;
             }
-            // Messages are apart by an empty line, as paragraphs are.
-            if self.begun && shown_first(&more, self.open.get(item)) {
-                Stream::Out.write("\n")?;
+            if shown_first(&more, self.open.get(item)) {
+                self.space()?;
             }
             self.begun = true;
             Stream::Out.write(&Stream::Out.quote(&more))?;
@@ -149,7 +164,7 @@ impl Transcript {
     }
 
     fn show_tool(&mut self, upsert: &Upsert, settled: bool) -> Result<(), Failure> {
-        let UpsertBody::ToolCall { tool_name, tool, tool_output, tool_output_is_error, .. } = &upsert.body else {
+        let UpsertBody::ToolCall { tool_name, tool, tool_output_is_error, .. } = &upsert.body else {
             return Ok(());
         };
         let title = tool.as_ref().and_then(|tool| tool.title.as_deref().or(tool.command.as_deref()));
@@ -169,9 +184,8 @@ impl Transcript {
             let exit = tool.as_ref().and_then(|tool| tool.exit_code).map(|code| format!(": exit {code}"));
             let word = if interrupted { "Interrupted" } else { "Failed" };
             self.say(Style::Bad, &format!("  {word}{}", exit.unwrap_or_default()))?;
-            let output = tool_output.as_deref().unwrap_or_default();
-            let lines: Vec<&str> = output.lines().collect();
-            for line in lines.iter().skip(lines.len().saturating_sub(FAILURE_LINES_MAX)) {
+            let lines = self.open.get(&upsert.item_id).map(|shown| shown.output.tail(FAILURE_LINES_MAX));
+            for line in lines.unwrap_or_default() {
                 self.say(Style::Dim, &format!("    {line}"))?;
             }
         }

@@ -159,7 +159,7 @@ async fn ctrl_c_stops_the_turn_of_send_and_only_leaves_attach() {
     let (child, _out) = started(desk.app.command(&["attach", &id]), "Two").await;
     signal(&child, Signal::INT);
     assert_eq!(ended(child).await.0, Some(130));
-    let (child, mut out) = started(desk.app.command(&["attach", "--wait", &id]), "Two").await;
+    let (child, mut out) = started(desk.app.command(&["attach", "--wait", &id]), "\nTwo").await;
     desk.open_gate("second");
     let mut rest = String::new();
     within("the rest", out.read_to_string(&mut rest)).await.unwrap();
@@ -290,7 +290,7 @@ async fn the_answer_of_a_session_that_was_opened_elsewhere_is_not_shown_twice() 
     let (_, out, _) = said(&desk.app.run(&["send", &id, "say:Now"]).await);
     assert_eq!(out, "Now\n");
     let (_, out, _) = said(&desk.app.run(&["attach", "--wait", &id]).await);
-    assert_eq!(out, "> say:Earlier\nEarlier\n> say:Now\n\nNow\n");
+    assert_eq!(out, "> say:Earlier\n\nEarlier\n\n> say:Now\n\nNow\n");
 }
 
 #[tokio::test]

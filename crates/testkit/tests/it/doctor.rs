@@ -7,7 +7,7 @@ use testkit::{Desk, TestApp, command_at, programs, within};
 
 /// What it found, and whether all is well.
 async fn examined(home: &Path, args: &[&str], environment: &[(&str, &str)]) -> (i32, Value) {
-    let mut command = command_at(home, &[&["doctor", "--json"], args].concat());
+    let mut command = command_at(home, &[args, &["doctor", "--json"]].concat());
     let output = within("doctor", command.envs(environment.iter().copied()).output()).await.unwrap();
     let code = output.status.code().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -109,21 +109,21 @@ async fn a_mistake_in_agents_json_is_named() {
     let data = home.path().join(".liminal-builder");
     std::fs::create_dir(&data).unwrap();
     std::fs::write(data.join("agents.json"), r#"{"agent_servers": {"Gemini": {"args": []}}}"#).unwrap();
-    let (code, findings) = examined(home.path(), &["--no-start", "--port", "0"], &NO_AGENTS).await;
+    let (code, findings) = examined(home.path(), &["--port", "0"], &NO_AGENTS).await;
     assert_eq!(code, 1);
     check(&findings, "agents.json", "problem", r#"agent "Gemini": missing field `command`"#, "Mend");
-    check(&findings, "Demo agent", "ok", "found", "");
+    check(&findings, "Demo agent", "ok", "answers", "");
 }
 
 #[tokio::test]
 async fn a_server_that_lets_everyone_in_and_one_with_another_secret_are_told() {
     let app = TestApp::builder().arg("--no-auth").start().await;
-    let (_, findings) = examined(app.home(), &["--no-start"], &NO_AGENTS).await;
+    let (_, findings) = examined(app.home(), &[], &NO_AGENTS).await;
     check(&findings, "Page", "note", "every user of this machine", "--no-auth");
 
     let app = TestApp::start().await;
     std::fs::write(app.data_dir().join("token"), "0".repeat(64)).unwrap();
-    let (code, findings) = examined(app.home(), &["--no-start"], &NO_AGENTS).await;
+    let (code, findings) = examined(app.home(), &[], &NO_AGENTS).await;
     assert_eq!(code, 1);
     check(&findings, "Page", "problem", "does not take the secret", "Restart");
 }
@@ -131,7 +131,7 @@ async fn a_server_that_lets_everyone_in_and_one_with_another_secret_are_told() {
 #[tokio::test]
 async fn people_get_lines_without_colours_in_a_pipe() {
     let home = tempfile::tempdir().unwrap();
-    let mut command = command_at(home.path(), &["doctor", "--no-start", "--port", "0"]);
+    let mut command = command_at(home.path(), &["--port", "0", "doctor", "--no-start"]);
     let output = within("doctor", command.envs(NO_AGENTS).output()).await.unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("ok Data directory  "), "{text}");

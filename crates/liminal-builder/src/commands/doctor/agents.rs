@@ -6,7 +6,6 @@ use std::sync::Arc;
 use catalog::Visit;
 use protocol::AgentInfo;
 use providers::{Login, Provider, ProviderError};
-use tokio::task::JoinSet;
 
 use super::{Finding, Report};
 use crate::agents;
@@ -29,23 +28,9 @@ pub(super) async fn look(settings: &Agents, visit: &Visit, start: bool, report: 
         Ok(registry) => registry,
         Err(error) => return report.add(Finding::problem(AGENTS, format!("{error:#}"), "Mend that setting.")),
     };
-    // All at once, told in the order of the pickers.
-    let mut trials = JoinSet::new();
-    for (place, provider) in registry.iter().cloned().enumerate() {
-        let directory = scratch.path().to_owned();
-        trials.spawn(async move { (place, examine(&provider, &directory, start).await) });
-    }
-    let mut done: Vec<Option<Finding>> = vec![None; registry.iter().count()];
-    let mut told = 0;
-    while let Some(trial) = trials.join_next().await {
-        let (place, finding) = trial.map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-        if let Some(slot) = done.get_mut(place) {
-            *slot = Some(finding);
-        }
-        while let Some(finding) = done.get_mut(told).and_then(Option::take) {
-            report.add(finding)?;
-            told += 1;
-        }
+    // One after the other: several starting at once would make each other slow, and slow ones fail.
+    for provider in registry.iter() {
+        report.add(examine(provider, scratch.path(), start).await)?;
     }
     Ok(())
 }
@@ -94,7 +79,10 @@ fn failed(name: &str, program: &str, error: &ProviderError) -> Finding {
     let advice = match error {
         ProviderError::LoginRequired { detail, .. } => detail.clone(),
         ProviderError::NotInstalled { install_hint: Some(hint), .. } => hint.clone(),
-        _ => format!("Run `{program} --version` in a terminal to see whether it works by itself."),
+        _ => format!(
+            "Run `{program} --version` in a terminal to see whether it works by itself. If it is only slow to start, \
+             give it more time with ACP_START_TIMEOUT_MS."
+        ),
     };
     Finding::problem(name, format!("{}{said}", message.message), advice)
 }
