@@ -83,12 +83,7 @@ impl Catalog {
 
     /// `agents.json` as it lies there; `None` where there is none. Waits for the disk.
     pub fn agents_file(&self) -> Result<Option<String>, CatalogError> {
-        let directory = &self.shared().directory;
-        let Some(bytes) = directory.read(AGENTS_FILE, AGENTS_FILE_BYTES_MAX)? else { return Ok(None) };
-        String::from_utf8(bytes).map(Some).map_err(|error| {
-            let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
-            CatalogError::storage(&directory.file(AGENTS_FILE), source)
-        })
+        read_agents_file(&self.shared().directory)
     }
 
     pub fn dir(&self) -> &Path {
@@ -202,4 +197,12 @@ impl Catalog {
     fn shared(&self) -> &Shared {
         &self.office.shared
     }
+}
+
+pub(crate) fn read_agents_file(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
+    let Some(bytes) = directory.read(AGENTS_FILE, AGENTS_FILE_BYTES_MAX)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+        CatalogError::storage(&directory.file(AGENTS_FILE), source)
+    })
 }

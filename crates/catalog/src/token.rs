@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::directory::DataDirectory;
 use crate::error::CatalogError;
 
-const TOKEN_FILE: &str = "token";
+pub(crate) const TOKEN_FILE: &str = "token";
 const TOKEN_BYTES: usize = 32;
 const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
@@ -55,6 +55,12 @@ fn read(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// The secret as it lies there; none is made, and nothing is mended.
+pub(crate) fn known(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
+    let Some(bytes) = directory.read(TOKEN_FILE, TOKEN_FILE_BYTES_MAX)? else { return Ok(None) };
+    Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|text| is_token(text)))
 }
 
 fn is_token(text: &str) -> bool {

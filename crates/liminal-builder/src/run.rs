@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use catalog::{Catalog, CatalogError, Opened};
+use protocol::CliType;
 use server::{Access, Hosts, Patience, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::{agents, browser, listen};
+use crate::{agents, browser, farewell, listen};
 
 pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("could not listen for signals")?;
@@ -24,7 +25,12 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
         true => None,
         false => Some(Secret::new(catalog.token(&mut notices).map_err(explain)?)),
     };
-    let registry = agents::registry(&settings.agents, &catalog, &mut notices)?;
+    let registry = agents::registry(&settings.agents, catalog.dir(), catalog.agents_file(), &mut notices)?;
+    let known: Vec<_> = registry.iter().map(|agent| (agent.cli_type().clone(), agent.name().to_owned())).collect();
+    let names = |cli_type: &CliType| {
+        let name = known.iter().find(|(known, _)| known == cli_type).map(|(_, name)| name.as_str());
+        name.unwrap_or(cli_type.as_str()).to_owned()
+    };
     let listener = listen::bind(address).await?;
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
@@ -39,7 +45,9 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     }
     if browser::is_wanted(&settings.opening) {
         let ticket = access.secret.is_some().then(|| access.ticket.issue());
-        browser::open(&link(&base_url, ticket.as_ref()));
+        if let Err(error) = browser::open(&link(&base_url, ticket.as_ref())) {
+            tracing::warn!("{error:#}");
+        }
     }
 
     let stop = CancellationToken::new();
@@ -48,11 +56,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}
     }
-    match hub.working_sessions().len() {
-        0 => say("Stopping. Press Ctrl-C again to leave at once."),
-        1 => say("Stopping; one agent is still working. Press Ctrl-C again to leave at once."),
-        working => say(&format!("Stopping; {working} agents are still working. Press Ctrl-C again to leave at once.")),
-    }
+    say(&farewell::words(&hub.working_sessions(), |session| names(&session.cli_type)));
     let drained = async {
         stop.cancel();
         serving.await;

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::builder::Resettable;
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 use server::HostName;
+
+use crate::commands::Command;
 
 /// All your coding agents, in all your projects, in one local page.
 ///
@@ -29,20 +31,18 @@ pub(crate) struct Settings {
     pub(crate) opening: Opening,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
-    DemoAgent,
-}
-
 const EXAMPLES: &str = "\
 Examples:
   liminal-builder                        start, and open the page in the browser
   liminal-builder --port 0 --no-open     any free port; only print the link
   CODEX_ACP_CMD='npx codex-acp' liminal-builder
+  liminal-builder doctor                 is everything in order?
+  id=$(liminal-builder new codex)        a session in this directory, on the server that runs
+  liminal-builder send $id 'Say hello'   and its answer
 
 The first Ctrl-C stops the agents and saves everything, within 10 seconds; the second one leaves at once.
-Exit status: 0 stopped as asked, 1 could not start or could not stop in time, 2 wrong usage.";
+Exit status: 0 stopped as asked, 1 could not start or could not stop in time, 2 wrong usage. Commands have more: see
+`liminal-builder help send`.";
 
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where it listens")]
@@ -68,7 +68,7 @@ pub(crate) struct Listening {
 #[command(next_help_heading = "Files and logs")]
 pub(crate) struct Files {
     /// Where projects, sessions and the secret are kept [default: ~/.liminal-builder]
-    #[arg(long, env = "LIMINAL_DATA_DIR", value_name = "DIRECTORY", hide_env_values = true)]
+    #[arg(long, env = "LIMINAL_DATA_DIR", value_name = "DIRECTORY", global = true, hide_env_values = true)]
     data_dir: Option<PathBuf>,
 
     /// What to log: error, warn, info, debug or trace, also per module, as in "info,server=debug"

@@ -25,6 +25,7 @@ mod supervisor;
 mod terminals;
 mod tool;
 mod translate;
+mod trial;
 mod version;
 mod wire;
 
@@ -47,7 +48,7 @@ use self::version::Version;
 use self::wire::SessionSetup;
 use crate::provider::{
     EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderSession,
-    StatusReport,
+    StatusReport, Trial,
 };
 
 pub use self::agent::{AcpAgent, AgentDefinitionError, parse_agents};
@@ -197,6 +198,13 @@ impl Provider for AcpProvider {
             install_hint: agent.install_hint.clone(),
             status: self.context.status.borrow().status,
         }
+    }
+
+    async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError> {
+        let connection = self.connect().await?;
+        let Context { agent, settings, .. } = &*self.context;
+        let login = trial::login(&connection, agent, settings, directory).await;
+        Ok(Trial { version: connection.about().version.clone(), login: login? })
     }
 
     fn watch_status(&self) -> watch::Receiver<StatusReport> {

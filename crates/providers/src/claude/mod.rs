@@ -20,7 +20,7 @@ pub mod wire;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ use self::session::{Command, Session, SessionHandle};
 use crate::permission::PermissionPolicy;
 use crate::provider::{
     EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderSession,
-    StatusReport,
+    StatusReport, Trial,
 };
 
 /// How thoughts and turns name who made them; also the CLI type.
@@ -236,6 +236,15 @@ impl Provider for ClaudeProvider {
     async fn describe(&self) -> AgentInfo {
         let status = self.shared.status.borrow().status;
         self.versions.describe(&self.shared.config, self.shared.cli_type.clone(), status).await
+    }
+
+    async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError> {
+        let id = AgentSessionId::parse(Uuid::new_v4().to_string())
+            .map_err(|error| ProviderError::Internal(error.to_string()))?;
+        let started = process::start(&self.shared.config, directory, &id, false).await?;
+        started.process.handle.stop(process::STOP).await;
+        let version = started.answer["claude_code_version"].as_str().map(str::to_owned);
+        Ok(Trial { version, login: facts::login(&started.answer["account"]) })
     }
 
     fn watch_status(&self) -> watch::Receiver<StatusReport> {

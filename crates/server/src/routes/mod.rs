@@ -4,6 +4,7 @@ mod body;
 mod health;
 pub(crate) mod openapi;
 mod session;
+mod ticket;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -24,6 +25,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/ws", any(socket::upgrade))
         .route(access::HEALTH, get(health::health))
         .route("/api/openapi.json", get(openapi::document))
+        .route("/api/ticket", post(ticket::issue))
         .route("/api/session/create", post(session::create))
         .route("/api/session/list", get(session::list))
         .route("/api/session/{id}/load", post(session::load))

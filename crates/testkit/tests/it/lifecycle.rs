@@ -38,7 +38,7 @@ fn ignores_hang_ups(process: &str) -> bool {
 
 #[tokio::test]
 async fn under_nohup_the_end_of_the_terminal_is_not_the_end() {
-    let mut app = TestApp::builder().wrapper("nohup").start().await;
+    let mut app = TestApp::builder().through(&["nohup"]).start().await;
     let mut window = app.window().await;
     assert!(ignores_hang_ups(&app.pid().to_string()));
     app.signal(Signal::HUP);

@@ -4,9 +4,12 @@
 
 mod access;
 mod api;
+mod command_line;
 mod crash;
+mod doctor;
 mod flood;
 mod lifecycle;
 mod pages;
 mod sessions;
+mod upgrade;
 mod windows;
