@@ -11,9 +11,9 @@ import { RequestError } from "./socket.js";
 let starts = 0;
 
 /**
- * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void }} deps
+ * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void, focusProject: (projectId: string) => void }} deps
  */
-export function createActions({ store, workspace, toast, request, open }) {
+export function createActions({ store, workspace, toast, request, open, focusProject }) {
   /** @param {unknown} reason */
   function complain(reason) {
     const error = asError(reason);
@@ -23,6 +23,21 @@ export function createActions({ store, workspace, toast, request, open }) {
   /** @param {string} projectId */
   async function listSessions(projectId) {
     await request({ type: "session:list", projectId }).catch(() => {});
+  }
+
+  /**
+   * Takes a removal back: the project, and the tabs that it closed.
+   * @param {import("../shared/protocol.js").Project} project @param {import("./tabs-model.js").Tabs} before @param {Set<string>} owned
+   */
+  async function putBack({ id, path }, before, owned) {
+    try {
+      await request({ type: "project:add", path });
+      focusProject(id);
+      await request({ type: "session:list", projectId: id });
+      workspace.restore(before, (sessionId) => owned.has(sessionId) && store.state.sessions.has(sessionId));
+    } catch (reason) {
+      complain(reason);
+    }
   }
 
   const actions = {
@@ -46,9 +61,11 @@ export function createActions({ store, workspace, toast, request, open }) {
     async removeProject(projectId) {
       const project = store.project(projectId);
       if (!project) return;
+      const before = workspace.snapshot();
+      const owned = new Set(store.sessionsOf(projectId).map(({ id }) => id));
       try {
         await request({ type: "project:remove", projectId });
-        const undo = { label: "Undo", run: () => void request({ type: "project:add", path: project.path }).catch(complain) };
+        const undo = { label: "Undo", run: () => void putBack(project, before, owned) };
         toast(`Removed ${project.name} from the sidebar`, { action: undo });
       } catch (reason) {
         complain(reason);

@@ -177,6 +177,7 @@ export function mountPortlets(root, { store, request, spoke }) {
     },
     /** @param {boolean} now */
     setOnline(now) {
+      if (online === now) return;
       online = now;
       for (const portlet of portlets.values()) tell(portlet, { kind: "online", online });
     },

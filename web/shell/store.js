@@ -100,7 +100,7 @@ export function createStore() {
         changes.projects = true;
         break;
       case "project:added":
-        state.projects = [...state.projects.filter(({ id }) => id !== frame.project.id), frame.project];
+        state.projects = inOrder(state.projects.filter(({ id }) => id !== frame.project.id), frame.project);
         changes.projects = true;
         break;
       case "project:removed":
@@ -195,4 +195,14 @@ export function createStore() {
     /** @param {(changes: Changes) => void} listener */
     subscribe: (listener) => void listeners.add(listener),
   };
+}
+
+/**
+ * Projects stand in the order they were added; one that was removed by mistake comes back to its place.
+ * @param {Project[]} projects
+ * @param {Project} project
+ */
+function inOrder(projects, project) {
+  const later = projects.findIndex(({ addedAt }) => addedAt > project.addedAt);
+  return later < 0 ? [...projects, project] : projects.toSpliced(later, 0, project);
 }

@@ -17,6 +17,7 @@ export function projectRow(project) {
       h("span", { class: "project-hint truncate" }),
       h("span", { class: "project-count tabular" })),
     h("span", { class: "slot project-glyph" }, glyph("idle")),
+    h("button", { class: "icon-button project-more", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more")),
     h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "new-session", "aria-label": "New Session", title: "New Session", tabindex: -1 }, icon("plus")),
   );
 }

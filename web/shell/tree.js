@@ -2,7 +2,7 @@
 import { mostUrgent, needsYou } from "../shared/attention.js";
 import { h, reconcile } from "../shared/dom.js";
 import { parentName } from "../shared/paths.js";
-import { loadRecord, save } from "../shared/storage.js";
+import { load, save, watch } from "../shared/storage.js";
 import { projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -20,7 +20,24 @@ const SHOWN_MAX = 20;
 export function mountTree(root, { store, activeSession }) {
   /** @type {Map<string, Branch>} */
   const branches = new Map();
-  const collapsed = loadRecord("collapsed");
+  /** What is collapsed, as any window left it last. @type {Record<string, unknown>} */
+  let collapsed = {};
+  /** A project to give focus to as soon as it is drawn. @type {string | null} */
+  let awaited = null;
+
+  /** Where nothing is kept, what this window knows stands. */
+  function readCollapsed() {
+    const stored = load("collapsed");
+    if (stored && typeof stored === "object" && !Array.isArray(stored)) collapsed = { .../** @type {Record<string, unknown>} */ (stored) };
+  }
+  readCollapsed();
+  watch("collapsed", () => {
+    const before = collapsed;
+    collapsed = {};
+    readCollapsed();
+    for (const project of store.state.projects) if (Boolean(before[project.id]) !== Boolean(collapsed[project.id])) drawProject(project);
+    keepOneTabStop();
+  });
 
   /** @param {Project} project @returns {Branch} */
   function branch(project) {
@@ -84,6 +101,21 @@ export function mountTree(root, { store, activeSession }) {
     if (first instanceof HTMLElement) first.tabIndex = 0;
   }
 
+  /** Which group has focus and is about to go; -1 for none. @param {HTMLElement[]} groups Those that stay. */
+  function groupThatLoses(groups) {
+    const holder = document.activeElement?.closest(".project");
+    return holder instanceof HTMLElement && root.contains(holder) && !groups.includes(holder) ? [...root.children].indexOf(holder) : -1;
+  }
+
+  /** @param {HTMLElement | undefined} group */
+  function focusRow(group) {
+    const row = group?.firstElementChild;
+    if (!(row instanceof HTMLElement)) return;
+    for (const other of root.querySelectorAll('[tabindex="0"]')) if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    row.tabIndex = 0;
+    row.focus();
+  }
+
   return {
     /** @param {import("./store.js").Changes} changes */
     update(changes) {
@@ -91,7 +123,15 @@ export function mountTree(root, { store, activeSession }) {
         for (const id of branches.keys()) if (!store.project(id)) branches.delete(id);
         // A new name may be the twin of an old one, so every header is looked at.
         store.state.projects.forEach(drawProject);
-        reconcile(root, store.state.projects.map((project) => branch(project).group));
+        const groups = store.state.projects.map((project) => branch(project).group);
+        const left = groupThatLoses(groups);
+        reconcile(root, groups);
+        // Keys pressed next belong to what took its place.
+        if (left >= 0) focusRow(groups[left] ?? groups.at(-1));
+        if (awaited !== null && branches.has(awaited)) {
+          focusRow(branches.get(awaited)?.group);
+          awaited = null;
+        }
       } else {
         for (const id of changes.sessions) {
           const project = store.project(id);
@@ -103,6 +143,8 @@ export function mountTree(root, { store, activeSession }) {
     redraw: () => store.state.projects.forEach(drawProject),
     /** @param {string} projectId */
     toggle(projectId) {
+      // Another window may have changed other projects meanwhile.
+      readCollapsed();
       if (collapsed[projectId]) delete collapsed[projectId];
       else collapsed[projectId] = true;
       save("collapsed", collapsed);
@@ -115,6 +157,12 @@ export function mountTree(root, { store, activeSession }) {
       const own = branches.get(projectId);
       if (own) own.unfolded = true;
       redrawOne(projectId);
+    },
+    /** Gives focus to a project's row, now or when it comes. @param {string} projectId */
+    focusProject(projectId) {
+      const own = branches.get(projectId);
+      if (own?.group.isConnected) focusRow(own.group);
+      else awaited = projectId;
     },
     /** Makes a session's row visible, wherever it is folded away. @param {string} sessionId */
     reveal(sessionId) {
