@@ -9,6 +9,8 @@ import { RequestError } from "./socket.js";
 /** @typedef {ReturnType<typeof createActions>} Actions */
 
 let starts = 0;
+/** Lists of sessions that may be on their way. */
+const LISTS_AT_ONCE = 16;
 
 /**
  * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void, focusProject: (projectId: string) => void }} deps
@@ -112,14 +114,14 @@ export function createActions({ store, workspace, toast, request, open, focusPro
       for (const ask of asks) request(ask).catch(complain);
     },
     refreshAgents: () => void request({ type: "agent:list" }).catch(() => {}),
-    /** Everything this window shows, asked anew. Lists come a few at a time, so that no frame has too much to draw. */
+    /** Everything this window shows, asked anew. */
     async resync() {
       await Promise.all([request({ type: "project:list" }), request({ type: "agent:list" })]);
       const waiting = store.state.projects.map(({ id }) => id);
       const take = async () => {
         for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) await listSessions(id);
       };
-      await Promise.all([take(), take(), take(), take()]);
+      await Promise.all(Array.from({ length: LISTS_AT_ONCE }, take));
     },
   };
   return actions;

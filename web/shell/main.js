@@ -10,7 +10,7 @@ import { mountFooter } from "./footer.js";
 import { mountInbox } from "./inbox.js";
 import { mountNarrow } from "./narrow.js";
 import { mountNotices } from "./notices.js";
-import { listNeeds } from "./needs-you.js";
+import { countWorking, listNeeds } from "./needs-you.js";
 import { mountOffline } from "./offline.js";
 import { mountPortlets } from "./portlets.js";
 import { mountResize } from "./resize.js";
@@ -59,7 +59,7 @@ let shown = /** @type {string | null} */ (null);
 let pageVersion;
 
 store.subscribe((changes) => {
-  needs = listNeeds(store.state.sessions.values(), store.state.agents);
+  needs = listNeeds(store.state.busy.values(), store.state.agents);
   if (synced) workspace.keepOnly((id) => store.state.sessions.has(id));
   const current = workspace.current();
   tree.update(current === shown ? changes : { ...changes, sessions: withSessions(changes.sessions, [shown, current]) });
@@ -72,10 +72,11 @@ store.subscribe((changes) => {
   byId("no-projects").hidden = !store.state.ready || store.state.projects.length > 0;
   showWorking();
   showTitle();
-  announce(store.state.sessions.values());
+  if (changes.turned.size) announce([...changes.turned].flatMap((id) => store.state.sessions.get(id) ?? []));
   seen();
   if (changes.agents || changes.projects) portlets.contextChanged();
-  if (current !== shown && current !== null) tree.reveal(current);
+  // After the frame, when nothing is left to lay out.
+  if (current !== shown && current !== null) setTimeout(tree.reveal, 0, current);
   shown = current;
 });
 
@@ -97,8 +98,7 @@ function tabViews() {
 }
 
 function showWorking() {
-  let working = 0;
-  for (const { attention } of store.state.sessions.values()) if (attention === "working") working += 1;
+  const working = countWorking(store);
   const node = byId("working-count");
   if (node.dataset.count === String(working)) return;
   node.dataset.count = String(working);

@@ -1,9 +1,10 @@
 // tree.js: the projects and their sessions, as a tree. Rows are keyed and patched, never rebuilt.
 import { mostUrgent, needsYou } from "../shared/attention.js";
-import { h, reconcile } from "../shared/dom.js";
+import { closest, h, reconcile } from "../shared/dom.js";
+import { oncePerFrame } from "../shared/frame.js";
 import { parentName } from "../shared/paths.js";
 import { load, save, watch } from "../shared/storage.js";
-import { projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
+import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("../shared/protocol.js").Project} Project */
@@ -12,6 +13,10 @@ import { projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tr
 
 /** Sessions of a project that are shown before "Show n more". */
 const SHOWN_MAX = 20;
+/** Drawing goes on in the next frame after so long. */
+const FRAME_MS = 8;
+/** Where nothing can be hovered, every row has its buttons from the start; as in tree.css. */
+const inSight = matchMedia("(pointer: coarse), (max-width: 719px)");
 
 /**
  * @param {HTMLElement} root
@@ -22,6 +27,8 @@ export function mountTree(root, { store, activeSession }) {
   const branches = new Map();
   /** What is collapsed, as any window left it last. @type {Record<string, unknown>} */
   let collapsed = {};
+  /** Projects that are not drawn as they are now. @type {Set<string>} */
+  const waiting = new Set();
   /** A project to give focus to as soon as it is drawn. @type {string | null} */
   let awaited = null;
 
@@ -89,9 +96,33 @@ export function mountTree(root, { store, activeSession }) {
   function drawSession(own, session, now) {
     const row = own.sessions.get(session.id) ?? sessionRow(session.id);
     own.sessions.set(session.id, row);
+    if (inSight.matches) addRowActions(row);
     updateSessionRow(row, { session, now, agentName: store.agent(session.cliType)?.name ?? session.cliType, current: session.id === activeSession() });
     return row;
   }
+
+  for (const kind of ["pointerover", "focusin"]) {
+    root.addEventListener(kind, (event) => {
+      const row = closest(event, ".session-row");
+      if (row) addRowActions(row);
+    }, { passive: true });
+  }
+  inSight.addEventListener("change", () => store.state.projects.forEach(drawProject));
+
+  /** Draws what waits, the session in view first, for as long as a frame has time. */
+  function drawSome() {
+    const start = performance.now();
+    const first = store.state.sessions.get(activeSession() ?? "")?.projectId;
+    for (const id of first !== undefined && waiting.has(first) ? [first, ...waiting] : waiting) {
+      if (!waiting.delete(id)) continue;
+      const project = store.project(id);
+      if (project) drawProject(project);
+      if (performance.now() - start > FRAME_MS) break;
+    }
+    if (waiting.size) drawLater();
+    keepOneTabStop();
+  }
+  const drawLater = oncePerFrame(drawSome);
 
   /** Keeps exactly one row reachable by Tab. */
   function keepOneTabStop() {
@@ -122,7 +153,10 @@ export function mountTree(root, { store, activeSession }) {
       if (changes.projects) {
         for (const id of branches.keys()) if (!store.project(id)) branches.delete(id);
         // A new name may be the twin of an old one, so every header is looked at.
-        store.state.projects.forEach(drawProject);
+        for (const project of store.state.projects) {
+          if (branches.has(project.id)) waiting.add(project.id);
+          else drawProject(project);
+        }
         const groups = store.state.projects.map((project) => branch(project).group);
         const left = groupThatLoses(groups);
         reconcile(root, groups);
@@ -132,13 +166,9 @@ export function mountTree(root, { store, activeSession }) {
           focusRow(branches.get(awaited)?.group);
           awaited = null;
         }
-      } else {
-        for (const id of changes.sessions) {
-          const project = store.project(id);
-          if (project) drawProject(project);
-        }
       }
-      keepOneTabStop();
+      for (const id of changes.sessions) waiting.add(id);
+      drawSome();
     },
     redraw: () => store.state.projects.forEach(drawProject),
     /** @param {string} projectId */
