@@ -38,7 +38,7 @@ let paging = false;
 let waited = false;
 let shown = false;
 
-const draw = oncePerFrame(drawAll);
+const draw = oncePerFrame(drawAll, { sparing: true });
 const session = createSession(() => visible && draw());
 const { state } = session;
 const requests = createRequests();
@@ -208,7 +208,6 @@ hearShell((message) => {
     case "command": return message.name === "rail" ? toggleRail() : undefined;
     case "visible":
       visible = message.visible;
-      document.documentElement.toggleAttribute("data-still", !visible);
       if (visible) drawAll();
   }
 });

@@ -5,16 +5,18 @@ const BEHIND_MS_MAX = 80;
 
 /**
  * @param {() => void} write
- * @returns {() => void} Asks for one call of `write`, soon; further calls before it happens are free. Frames that are
- *   expensive are made rarer, so that there is time left for the user.
+ * @param {{ sparing?: boolean }} [options] `sparing`: frames that are expensive are made rarer, so that there is time
+ *   left for the user.
+ * @returns {() => void} Asks for one call of `write`, soon; further calls before it happens are free.
  */
-export function oncePerFrame(write) {
+export function oncePerFrame(write, { sparing = false } = {}) {
   let asked = false;
   let notBefore = 0;
   const run = () => {
     asked = false;
     const start = performance.now();
     write();
+    if (!sparing) return;
     // Behind the frame's layout and paint.
     setTimeout(() => {
       const cost = performance.now() - start;

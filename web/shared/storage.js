@@ -1,4 +1,4 @@
-// storage.js: the only owner of localStorage. A value that cannot be read is as if it were not there.
+// storage.js: the only owner of localStorage and sessionStorage. A value that cannot be read is as if it were not there.
 
 /**
  * @param {string} key
@@ -34,6 +34,38 @@ export function loadRecord(key) {
   const value = load(key);
   return value && typeof value === "object" && !Array.isArray(value) ? /** @type {Record<string, unknown>} */ (value) : {};
 }
+
+/**
+ * Hears when another window keeps something else under a key.
+ * @param {string} key
+ * @param {() => void} changed
+ */
+export function watch(key, changed) {
+  addEventListener("storage", (event) => {
+    if (event.key === `liminal:${key}` || event.key === null) changed();
+  });
+}
+
+/** Words that were read and sent away; forgotten with the browser's tab. */
+export const dismissed = {
+  /** @returns {string[]} */
+  read() {
+    try {
+      const words = JSON.parse(sessionStorage.getItem("liminal:dismissed") ?? "[]");
+      return Array.isArray(words) ? words.filter((word) => typeof word === "string") : [];
+    } catch {
+      return [];
+    }
+  },
+  /** @param {string} words */
+  add(words) {
+    try {
+      sessionStorage.setItem("liminal:dismissed", JSON.stringify([...new Set([...dismissed.read(), words])]));
+    } catch {
+      // Then they are shown once more after a reload.
+    }
+  },
+};
 
 /** The text typed but not sent, per session. */
 export const drafts = {

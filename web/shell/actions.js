@@ -9,11 +9,13 @@ import { RequestError } from "./socket.js";
 /** @typedef {ReturnType<typeof createActions>} Actions */
 
 let starts = 0;
+/** Lists of sessions that may be on their way. */
+const LISTS_AT_ONCE = 16;
 
 /**
- * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void }} deps
+ * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void, focusProject: (projectId: string) => void }} deps
  */
-export function createActions({ store, workspace, toast, request, open }) {
+export function createActions({ store, workspace, toast, request, open, focusProject }) {
   /** @param {unknown} reason */
   function complain(reason) {
     const error = asError(reason);
@@ -23,6 +25,22 @@ export function createActions({ store, workspace, toast, request, open }) {
   /** @param {string} projectId */
   async function listSessions(projectId) {
     await request({ type: "session:list", projectId }).catch(() => {});
+  }
+
+  /**
+   * Takes a removal back: the project, and the tabs that it closed.
+   * @param {import("../shared/protocol.js").Project} project @param {import("./tabs-model.js").Tabs} before @param {Set<string>} owned
+   */
+  async function putBack({ id, path }, before, owned) {
+    try {
+      // A server that was restarted in between has forgotten the removal, but not how to add a directory.
+      await request({ type: "project:restore", projectId: id }).catch(() => request({ type: "project:add", path }));
+      focusProject(id);
+      await request({ type: "session:list", projectId: id });
+      workspace.restore(before, (sessionId) => owned.has(sessionId) && store.state.sessions.has(sessionId));
+    } catch (reason) {
+      complain(reason);
+    }
   }
 
   const actions = {
@@ -46,11 +64,11 @@ export function createActions({ store, workspace, toast, request, open }) {
     async removeProject(projectId) {
       const project = store.project(projectId);
       if (!project) return;
+      const before = workspace.snapshot();
+      const owned = new Set(store.sessionsOf(projectId).map(({ id }) => id));
       try {
         await request({ type: "project:remove", projectId });
-        // A server that was restarted in between has forgotten the removal, but not how to add a directory.
-        const putBack = () => request({ type: "project:restore", projectId }).catch(() => request({ type: "project:add", path: project.path }));
-        const undo = { label: "Undo", run: () => void putBack().catch(complain) };
+        const undo = { label: "Undo", run: () => void putBack(project, before, owned) };
         toast(`Removed ${project.name} from the sidebar`, { action: undo });
       } catch (reason) {
         complain(reason);
@@ -97,14 +115,14 @@ export function createActions({ store, workspace, toast, request, open }) {
       for (const ask of asks) request(ask).catch(complain);
     },
     refreshAgents: () => void request({ type: "agent:list" }).catch(() => {}),
-    /** Everything this window shows, asked anew. Lists come a few at a time, so that no frame has too much to draw. */
+    /** Everything this window shows, asked anew. */
     async resync() {
       await Promise.all([request({ type: "project:list" }), request({ type: "agent:list" })]);
       const waiting = store.state.projects.map(({ id }) => id);
       const take = async () => {
         for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) await listSessions(id);
       };
-      await Promise.all([take(), take(), take(), take()]);
+      await Promise.all(Array.from({ length: LISTS_AT_ONCE }, take));
     },
   };
   return actions;

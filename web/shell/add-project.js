@@ -2,7 +2,7 @@
 import { h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { openDialog, hint } from "./dialog.js";
-import { createPathField } from "./path-field.js";
+import { createPathField, NO_DIRECTORY } from "./path-field.js";
 
 /** @typedef {import("../shared/protocol.js").PathCompletion} PathCompletion */
 /**
@@ -36,7 +36,8 @@ export function openAddProject({ complete, add }) {
 
   async function submit() {
     const value = path.value();
-    if (busy || value === "") return;
+    if (busy) return;
+    if (value === "") return path.showError(NO_DIRECTORY);
     busy = true;
     const fault = await add(value);
     busy = false;

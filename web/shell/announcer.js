@@ -9,8 +9,6 @@ const PAUSE_MS = 3000;
  * @param {(cliType: string) => string} agentName
  */
 export function mountAnnouncer(root, agentName) {
-  /** @type {Map<string, string>} */
-  const known = new Map();
   /** @type {string[]} */
   const waiting = [];
   let busy = false;
@@ -23,13 +21,9 @@ export function mountAnnouncer(root, agentName) {
     setTimeout(say, PAUSE_MS);
   }
 
-  /** @param {Iterable<SessionSummary>} sessions */
-  return function update(sessions) {
-    for (const session of sessions) {
-      const before = known.get(session.id);
-      if (before === session.attention) continue;
-      known.set(session.id, session.attention);
-      if (before === undefined) continue;
+  /** @param {Iterable<SessionSummary>} turned Sessions that are in another state than before. */
+  return function update(turned) {
+    for (const session of turned) {
       const words = sentence(session, agentName(session.cliType));
       if (words) waiting.push(words);
     }

@@ -2,7 +2,7 @@
 import { h, reconcile } from "../shared/dom.js";
 import { icon, mark } from "../shared/icons.js";
 import { commandLine } from "./footer.js";
-import { createPathField } from "./path-field.js";
+import { createPathField, NO_DIRECTORY } from "./path-field.js";
 
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 
@@ -29,7 +29,7 @@ export function createFirstRun({ complete, add }) {
 
   async function submit() {
     const value = path.value();
-    if (value === "") return;
+    if (value === "") return path.showError(NO_DIRECTORY);
     const fault = await add(value);
     if (fault !== null) path.showError(fault);
   }

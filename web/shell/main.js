@@ -9,7 +9,8 @@ import { createCommands } from "./commands.js";
 import { mountFooter } from "./footer.js";
 import { mountInbox } from "./inbox.js";
 import { mountNarrow } from "./narrow.js";
-import { listNeeds } from "./needs-you.js";
+import { mountNotices } from "./notices.js";
+import { countWorking, listNeeds } from "./needs-you.js";
 import { mountOffline } from "./offline.js";
 import { mountPortlets } from "./portlets.js";
 import { mountResize } from "./resize.js";
@@ -30,10 +31,11 @@ const app = byId("app");
 const store = createStore();
 const workspace = createWorkspace(() => store.announce());
 const toast = mountToasts(byId("toasts"));
-const offline = mountOffline(byId("offline"));
+const tellNotices = mountNotices(byId("notices"));
 const socket = createSocket({ heard, opened, lost });
+const offline = mountOffline(byId("offline"), { tryNow: socket.tryNow });
 const request = socket.request;
-const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id) });
+const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id), focusProject: (id) => tree.focusProject(id) });
 const portlets = mountPortlets(byId("portlets"), { store, request, spoke: (sessionId, message) => commands.fromPortlet(sessionId, message) });
 const resize = mountResize(app, byId("separator"));
 const inbox = mountInbox(byId("inbox"), { store, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect });
@@ -53,9 +55,11 @@ let needs = [];
 /** The first list after a connection has come: only then may tabs of unknown sessions be let go. */
 let synced = false;
 let shown = /** @type {string | null} */ (null);
+/** The version of the server this page came from. @type {string | undefined} */
+let pageVersion;
 
 store.subscribe((changes) => {
-  needs = listNeeds(store.state.sessions.values(), store.state.agents);
+  needs = listNeeds(store.state.busy.values(), store.state.agents);
   if (synced) workspace.keepOnly((id) => store.state.sessions.has(id));
   const current = workspace.current();
   tree.update(current === shown ? changes : { ...changes, sessions: withSessions(changes.sessions, [shown, current]) });
@@ -68,10 +72,11 @@ store.subscribe((changes) => {
   byId("no-projects").hidden = !store.state.ready || store.state.projects.length > 0;
   showWorking();
   showTitle();
-  announce(store.state.sessions.values());
+  if (changes.turned.size) announce([...changes.turned].flatMap((id) => store.state.sessions.get(id) ?? []));
   seen();
   if (changes.agents || changes.projects) portlets.contextChanged();
-  if (current !== shown && current !== null) tree.reveal(current);
+  // After the frame, when nothing is left to lay out.
+  if (current !== shown && current !== null) setTimeout(tree.reveal, 0, current);
   shown = current;
 });
 
@@ -93,8 +98,7 @@ function tabViews() {
 }
 
 function showWorking() {
-  let working = 0;
-  for (const { attention } of store.state.sessions.values()) if (attention === "working") working += 1;
+  const working = countWorking(store);
   const node = byId("working-count");
   if (node.dataset.count === String(working)) return;
   node.dataset.count = String(working);
@@ -113,7 +117,7 @@ function showTitle() {
 function heard(frame) {
   store.apply(frame);
   if (frame.type === "error") return frame.sessionId ? portlets.deliver(frame) : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
-  if (frame.type === "server:hello") for (const notice of frame.notices) toast(notice);
+  if (frame.type === "server:hello") greet(frame);
   if (frame.type === "project:added") void actions.listSessions(frame.project.id);
   if (frame.type === "session:archived") closeTabOf(frame.sessionId);
   if (frame.type === "agent:status" && frame.status === "connected") workspace.connected(frame.cliType);
@@ -123,6 +127,14 @@ function heard(frame) {
   }
   if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) closeTabOf(id);
   portlets.deliver(frame);
+}
+
+/** @param {Extract<ServerFrame, { type: "server:hello" }>} hello */
+function greet({ version, notices }) {
+  pageVersion ??= version;
+  tellNotices("server", notices.map((words) => ({ words })));
+  const reload = { label: "Reload", run: () => location.reload() };
+  tellNotices("version", version === pageVersion ? [] : [{ words: `Liminal Builder ${version} is running. This page is of version ${pageVersion}.`, action: reload }]);
 }
 
 /** @param {string} sessionId */
@@ -145,11 +157,11 @@ async function opened() {
   store.announce();
 }
 
-/** @param {number} attempt */
-function lost(attempt) {
+/** @param {boolean} refused */
+function lost(refused) {
   synced = false;
   portlets.setOnline(false);
-  offline.show(attempt);
+  offline.show(refused);
 }
 
 function changeTheme() {

@@ -7,6 +7,10 @@ import { agentState } from "./footer.js";
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
 
+/** The widths of narrow.css. */
+const narrow = matchMedia("(max-width: 1023px)");
+const phone = matchMedia("(max-width: 719px)");
+
 /**
  * @param {{ rail: HTMLElement, topBar: HTMLElement }} roots
  * @param {{ store: import("./store.js").Store, current: () => string | null, openCount: () => number }} deps
@@ -15,8 +19,8 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
   return {
     /** @param {Need[]} needs */
     update(needs) {
-      if (getComputedStyle(rail).display !== "none") drawRail(needs);
-      if (getComputedStyle(topBar).display !== "none") drawTopBar(needs);
+      if (phone.matches) drawTopBar(needs);
+      else if (narrow.matches) drawRail(needs);
     },
   };
 

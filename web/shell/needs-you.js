@@ -47,3 +47,10 @@ export function reasonOf({ attention, reason }) {
   if (reason) return reason;
   return { needs_permission: "Waits for your decision", error: "Turn failed", finished: "Finished" }[/** @type {string} */ (attention)] ?? "";
 }
+
+/** @param {import("./store.js").Store} store */
+export function countWorking({ state }) {
+  let working = 0;
+  for (const { attention } of state.busy.values()) if (attention === "working") working += 1;
+  return working;
+}

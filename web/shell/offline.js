@@ -2,26 +2,22 @@
 import { h, reconcile } from "../shared/dom.js";
 import { glyph } from "../shared/icons.js";
 
-/** @param {HTMLElement} root */
-export function mountOffline(root) {
-  /** @param {string} words */
-  const say = (words) => {
-    if (root.dataset.words !== words) reconcile(root, [glyph("reconnecting"), h("span", {}, words)]);
-    root.dataset.words = words;
-    root.hidden = false;
-  };
+/** @param {HTMLElement} root @param {{ tryNow: () => void }} deps */
+export function mountOffline(root, { tryNow }) {
+  const words = h("span");
+  const button = h("button", { class: "button", type: "button", "data-kind": "secondary" }, "Try now");
+  button.addEventListener("click", tryNow);
   return {
-    /** @param {number} attempt */
-    async show(attempt) {
-      if (root.hidden) say("Liminal Builder is not running. Trying again…");
-      // A server that is there but lets no socket in has forgotten this browser.
-      if (attempt % 3 !== 0) return;
-      const health = await fetch("/api/health").catch(() => null);
-      if (!root.hidden) say(health?.ok ? "Liminal Builder does not know this browser any more. Open the link it printed when it started." : "Liminal Builder is not running. Trying again…");
+    /** @param {boolean} refused It is there, but lets this browser not in. */
+    show(refused) {
+      const now = refused ? "Liminal Builder does not know this browser any more. Open the link it printed when it started." : "Liminal Builder is not running. Trying again…";
+      if (!root.hidden && words.textContent === now) return;
+      words.textContent = now;
+      if (root.hidden) reconcile(root, [glyph("reconnecting"), words, button]);
+      root.hidden = false;
     },
     hide() {
       root.hidden = true;
-      delete root.dataset.words;
     },
   };
 }

@@ -6,7 +6,7 @@ import { mod, nav } from "../shared/keys.js";
 import { shortPath } from "../shared/paths.js";
 import { duration, relativeTime } from "../shared/time.js";
 import { commandLine } from "./footer.js";
-import { reasonOf } from "./needs-you.js";
+import { countWorking, reasonOf } from "./needs-you.js";
 
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("./store.js").Store} Store */
@@ -18,8 +18,7 @@ import { reasonOf } from "./needs-you.js";
  * @param {Need[]} needs
  */
 export function noSessionPage(store, needs) {
-  let working = 0;
-  for (const { attention } of store.state.sessions.values()) if (attention === "working") working += 1;
+  const working = countWorking(store);
   return h("div", { class: "centered" }, h("div", { class: "no-session" },
     h("h2", {}, "No session open"),
     h("p", { class: "lead" }, summary(needs.length, working)),

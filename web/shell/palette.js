@@ -6,6 +6,7 @@ import { relativeTime } from "../shared/time.js";
 import { hint, openDialog } from "./dialog.js";
 import { reasonOf } from "./needs-you.js";
 import { fuzzy } from "./search.js";
+import { newestFirst } from "./store.js";
 
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
 /** @typedef {import("./store.js").Store} Store */
@@ -92,7 +93,7 @@ export function findChoices(text, store, commands) {
   const query = onlyCommands ? text.slice(1) : words.join(" ");
   const sessions = onlyCommands ? [] : [...store.state.sessions.values()]
     .filter((session) => projectPart === null || fuzzy(projectPart ?? "", store.project(session.projectId)?.name ?? ""))
-    .sort((a, b) => b.lastActiveAt.localeCompare(a.lastActiveAt));
+    .sort(newestFirst);
   const matched = sessions.flatMap((session) => {
     const match = fuzzy(query, session.title);
     return match ? [{ choice: { session }, ...match }] : [];

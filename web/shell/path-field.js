@@ -4,6 +4,9 @@ import { glyph, icon } from "../shared/icons.js";
 
 /** @typedef {import("../shared/protocol.js").PathCompletion} PathCompletion */
 
+/** Said when Add is pressed and no directory was named. */
+export const NO_DIRECTORY = "Type or choose a directory";
+
 let fields = 0;
 
 /**
@@ -24,13 +27,16 @@ export function createPathField({ complete, submit, changed }) {
   /** @type {PathCompletion[]} */
   let options = [];
   let active = 0;
-  /** The user moved in the list. */
+  /** The user moved in the list. Only then does Enter mean the directory that is marked there; else it means the text. */
   let chosen = false;
+  /** Something was typed or chosen: what stood there at first is nobody's wish. */
+  let touched = false;
   let asked = 0;
 
   input.addEventListener("input", () => {
     showError("");
     chosen = false;
+    touched = true;
     void refresh();
   });
   input.addEventListener("keydown", onKey);
@@ -48,6 +54,7 @@ export function createPathField({ complete, submit, changed }) {
     if (turn !== asked) return;
     options = [...found].sort((a, b) => Number(a.isProject) - Number(b.isProject));
     active = Math.max(0, options.findIndex(({ path }) => same(path, prefix)));
+    chosen = false;
     draw();
   }
 
@@ -56,8 +63,9 @@ export function createPathField({ complete, submit, changed }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.isComposing) return;
     if (step && options.length) {
-      active = (active + step + options.length) % options.length;
+      active = chosen ? (active + step + options.length) % options.length : step > 0 ? 0 : options.length - 1;
       chosen = true;
+      touched = true;
       draw();
     } else if (event.key === "Tab" && !event.shiftKey && options[active] && options[active]?.path !== input.value) take(options[active]);
     else if (event.key === "ArrowRight" && rest() && input.selectionStart === input.value.length) take(options[active]);
@@ -74,26 +82,27 @@ export function createPathField({ complete, submit, changed }) {
     input.setSelectionRange(option.path.length, option.path.length);
     input.scrollLeft = input.scrollWidth;
     chosen = false;
+    touched = true;
     showError("");
     void refresh();
   }
 
-  /** What the chosen directory adds to the text. */
+  /** What the marked directory adds to the text. */
   function rest() {
     const path = options[active]?.path ?? "";
-    return input.value !== "" && path.startsWith(input.value) ? path.slice(input.value.length).replace(/\/$/, "") : "";
+    return input.value !== "" && begins(path, input.value) ? path.slice(input.value.length).replace(/\/$/, "") : "";
   }
 
   function draw() {
     const typed = input.value;
-    if (!options.some(({ path }) => path.startsWith(typed))) options = [];
+    if (!options.some(({ path }) => begins(path, typed))) options = [];
     const shown = options.filter(({ path }) => path !== typed);
     reconcile(ghost, [document.createTextNode(typed), h("span", {}, rest())]);
     tab.hidden = shown.length === 0;
     reconcile(list, options.map((option, index) => row(option, index, typed)));
     list.hidden = options.length === 0;
     setAttribute(input, "aria-expanded", String(options.length > 0));
-    setAttribute(input, "aria-activedescendant", options[active] ? `${id}-${active}` : null);
+    setAttribute(input, "aria-activedescendant", chosen && options[active] ? `${id}-${active}` : null);
     list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
     changed?.();
   }
@@ -103,7 +112,7 @@ export function createPathField({ complete, submit, changed }) {
     const cut = option.path.replace(/\/$/, "").lastIndexOf("/") + 1;
     const name = option.path.slice(cut);
     const matched = typed.slice(cut).length;
-    return h("div", { class: "path-option", role: "option", id: `${id}-${index}`, "data-index": index, "aria-selected": String(index === active), "data-known": option.isProject },
+    return h("div", { class: "path-option", role: "option", id: `${id}-${index}`, "data-index": index, "aria-selected": String(chosen && index === active), "data-offered": !chosen && index === active && typed !== option.path, "data-known": option.isProject },
       icon("folder"),
       h("span", { class: "path-name truncate" }, h("b", {}, name.slice(0, matched)), name.slice(matched)),
       option.isProject ? h("span", { class: "path-note" }, "Already added") : null);
@@ -123,15 +132,16 @@ export function createPathField({ complete, submit, changed }) {
 
   return {
     field, list, alert, input, showError, refresh,
-    /** The directory meant: what was typed if it stands alone, else what completes it. */
+    /** The directory meant: the one chosen in the list, else what was typed; nothing while nobody said anything. */
     value() {
-      const typed = input.value.trim();
-      const option = options[active];
-      if (!option || (!chosen && (typed.endsWith("/") || options.some(({ path }) => same(path, typed)) || !rest()))) return typed;
-      return option.path;
+      if (!touched) return "";
+      return (chosen ? options[active]?.path : undefined) ?? input.value.trim();
     },
   };
 }
 
 /** @param {string} a @param {string} b */
 const same = (a, b) => a.replace(/\/+$/, "") === b.replace(/\/+$/, "");
+
+/** Names are completed whatever their case. @param {string} path @param {string} typed */
+const begins = (path, typed) => path.toLowerCase().startsWith(typed.toLowerCase());

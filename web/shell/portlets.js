@@ -99,7 +99,7 @@ export function mountPortlets(root, { store, request, spoke }) {
   function ensure(sessionId) {
     const known = portlets.get(sessionId);
     if (known) return known;
-    const frame = h("iframe", { class: "portlet", src: "/portlet", id: `portlet-${(frames += 1)}`, title: store.state.sessions.get(sessionId)?.title ?? "Session", "data-session": sessionId, inert: true });
+    const frame = h("iframe", { class: "portlet", src: "/portlet", id: `portlet-${(frames += 1)}`, title: store.state.sessions.get(sessionId)?.title ?? "Session", "data-session": sessionId });
     /** @type {Portlet} */
     const portlet = { sessionId, frame, ready: false, wanted: false, seq: 0, instance: "", focus: null };
     portlets.set(sessionId, portlet);
@@ -133,7 +133,6 @@ export function mountPortlets(root, { store, request, spoke }) {
         const visible = portlet.sessionId === sessionId;
         if (!visible && portlet.sessionId !== current) continue;
         setAttribute(portlet.frame, "data-current", visible);
-        portlet.frame.inert = !visible;
         tell(portlet, { kind: "visible", visible });
       }
       current = sessionId;
@@ -177,6 +176,7 @@ export function mountPortlets(root, { store, request, spoke }) {
     },
     /** @param {boolean} now */
     setOnline(now) {
+      if (online === now) return;
       online = now;
       for (const portlet of portlets.values()) tell(portlet, { kind: "online", online });
     },

@@ -2,6 +2,7 @@
 import { closest, find, reconcile } from "../shared/dom.js";
 import { copyText } from "../shared/clipboard.js";
 import { createFirstRun } from "./first-run.js";
+import { countWorking } from "./needs-you.js";
 import { failedPage, noSessionPage, startingPage } from "./pages.js";
 
 /** @typedef {import("./needs-you.js").Need} Need */
@@ -69,15 +70,9 @@ export function mountSheet(root, { store, workspace, actions, show, newSession }
         const fresh = drawn !== "first";
         draw("first", () => firstRun.root);
         if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();
-      } else draw(`none ${JSON.stringify(needs.map((need) => [need.key, need.since, need.kind === "session" && [need.session.title, need.session.attention, need.session.reason]]))} ${working()}`, () => noSessionPage(store, needs));
+      } else draw(`none ${JSON.stringify(needs.map((need) => [need.key, need.since, need.kind === "session" && [need.session.title, need.session.attention, need.session.reason]]))} ${countWorking(store)}`, () => noSessionPage(store, needs));
     },
   };
-
-  function working() {
-    let count = 0;
-    for (const { attention } of store.state.sessions.values()) if (attention === "working") count += 1;
-    return count;
-  }
 
   /** A restored tab whose project's list has not come yet. @param {string} _id */
   function waitsForList(_id) {

@@ -1,4 +1,5 @@
 // socket.js: the only owner of the WebSocket. Requests become promises; a lost connection is tried again for ever.
+// Whether the server is there again is asked by a plain request: browsers hold back a WebSocket after many that failed.
 import { parseServerFrame } from "../shared/messages.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
@@ -7,7 +8,9 @@ import { parseServerFrame } from "../shared/messages.js";
 /** @typedef {{ resolve: (frame: ServerFrame) => void, reject: (error: RequestError) => void }} Waiting */
 
 /** Pauses between attempts; the last one repeats. */
-export const RETRY_MS = [500, 1000, 2000, 4000, 5000];
+const RETRY_MS = [500, 1000, 1500];
+/** The pause in a window that nobody sees. */
+const HIDDEN_MS = 5000;
 
 /** A request the server answered with an error, or could not answer. */
 export class RequestError extends Error {
@@ -22,7 +25,7 @@ export class RequestError extends Error {
  * @param {{
  *   heard: (frame: ServerFrame) => void,
  *   opened: () => void,
- *   lost: (attempt: number) => void,
+ *   lost: (refused: boolean) => void,
  * }} deps
  */
 export function createSocket({ heard, opened, lost }) {
@@ -32,8 +35,36 @@ export function createSocket({ heard, opened, lost }) {
   let socket = null;
   let attempt = 0;
   let nextId = 1;
+  /** The next attempt; 0 while none waits. */
+  let timer = 0;
+
+  function again() {
+    const pause = document.visibilityState === "hidden" ? HIDDEN_MS : RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)];
+    attempt += 1;
+    timer = window.setTimeout(look, pause);
+  }
+
+  /** Connects if the server is there. */
+  async function look() {
+    timer = 0;
+    const health = await fetch("/api/health", { cache: "no-store" }).catch(() => null);
+    if (health?.ok) return connect();
+    lost(false);
+    again();
+  }
+
+  function tryNow() {
+    if (timer === 0) return;
+    clearTimeout(timer);
+    attempt = 0;
+    void look();
+  }
+  for (const kind of ["focus", "online"]) addEventListener(kind, tryNow);
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && tryNow());
 
   function connect() {
+    /** The server greeted: it knows this browser. */
+    let greeted = false;
     const current = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws?view=1`);
     socket = current;
     current.addEventListener("message", ({ data }) => {
@@ -41,6 +72,7 @@ export function createSocket({ heard, opened, lost }) {
       if (!frame) return;
       if (frame.type === "server:hello") {
         attempt = 0;
+        greeted = true;
         heard(frame);
         opened();
         return;
@@ -55,10 +87,8 @@ export function createSocket({ heard, opened, lost }) {
       const gone = new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." });
       for (const { reject } of waiting.values()) reject(gone);
       waiting.clear();
-      const pause = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)];
-      attempt += 1;
-      lost(attempt);
-      setTimeout(connect, pause);
+      lost(!greeted && attempt > 0);
+      again();
     });
   }
 
@@ -76,6 +106,8 @@ export function createSocket({ heard, opened, lost }) {
 
   return {
     connect,
+    /** Looks for the server at once, if it is away. */
+    tryNow,
     /**
      * @param {ClientMessage} message
      * @returns {Promise<ServerFrame>}

@@ -7,8 +7,9 @@ import { oncePerFrame } from "../shared/frame.js";
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {import("../shared/bus.js").AgentStatusMessage} AgentStatusMessage */
 /**
- * What changed since the last call: `projects` when the list itself did, `sessions` the projects whose sessions did.
- * @typedef {{ projects: boolean, sessions: Set<string>, agents: boolean }} Changes
+ * What changed since the last call: `projects` when the list itself did, `sessions` the projects whose sessions did,
+ * `turned` the sessions known before that are in another state now.
+ * @typedef {{ projects: boolean, sessions: Set<string>, turned: Set<string>, agents: boolean }} Changes
  */
 /** @typedef {ReturnType<typeof createStore>} Store */
 
@@ -22,6 +23,8 @@ export function createStore() {
     projects: [],
     /** @type {Map<string, SessionSummary>} */
     sessions: new Map(),
+    /** Those of them that are not idle: few, however many there are. @type {Map<string, SessionSummary>} */
+    busy: new Map(),
     /** Projects whose sessions have come. @type {Set<string>} */
     listed: new Set(),
     /** @type {AgentInfo[]} */
@@ -47,7 +50,7 @@ export function createStore() {
 
   /** @returns {Changes} */
   function fresh() {
-    return { projects: false, sessions: new Set(), agents: false };
+    return { projects: false, sessions: new Set(), turned: new Set(), agents: false };
   }
 
   /** @param {string} projectId */
@@ -63,15 +66,18 @@ export function createStore() {
   function patch(id, part) {
     const session = state.sessions.get(id);
     if (!session) return;
-    state.sessions.set(id, { ...session, ...part });
-    touch(session.projectId);
+    put({ ...session, ...part });
   }
 
   /** @param {SessionSummary} session */
   function put(session) {
     const ids = idsByProject.get(session.projectId) ?? new Set();
     idsByProject.set(session.projectId, ids.add(session.id));
+    const before = state.sessions.get(session.id)?.attention;
+    if (before !== undefined && before !== session.attention) changes.turned.add(session.id);
     state.sessions.set(session.id, session);
+    if (session.attention === "idle") state.busy.delete(session.id);
+    else state.busy.set(session.id, session);
     touch(session.projectId);
   }
 
@@ -80,6 +86,7 @@ export function createStore() {
     const session = state.sessions.get(id);
     if (!session) return;
     state.sessions.delete(id);
+    state.busy.delete(id);
     state.sessionStatuses.delete(id);
     idsByProject.get(session.projectId)?.delete(id);
     touch(session.projectId);
@@ -100,7 +107,7 @@ export function createStore() {
         changes.projects = true;
         break;
       case "project:added":
-        state.projects = [...state.projects.filter(({ id }) => id !== frame.project.id), frame.project];
+        state.projects = inOrder(state.projects.filter(({ id }) => id !== frame.project.id), frame.project);
         changes.projects = true;
         break;
       case "project:removed":
@@ -172,7 +179,7 @@ export function createStore() {
       const session = state.sessions.get(id);
       if (session) list.push(session);
     }
-    list.sort((a, b) => b.lastActiveAt.localeCompare(a.lastActiveAt) || b.createdAt.localeCompare(a.createdAt));
+    list.sort(newestFirst);
     sorted.set(projectId, list);
     return list;
   }
@@ -195,4 +202,24 @@ export function createStore() {
     /** @param {(changes: Changes) => void} listener */
     subscribe: (listener) => void listeners.add(listener),
   };
+}
+
+/**
+ * Timestamps are of one form, so they compare as they are spelled.
+ * @param {SessionSummary} a
+ * @param {SessionSummary} b
+ */
+export const newestFirst = (a, b) => compare(b.lastActiveAt, a.lastActiveAt) || compare(b.createdAt, a.createdAt);
+
+/** @param {string} a @param {string} b */
+const compare = (a, b) => (a < b ? -1 : Number(a > b));
+
+/**
+ * Projects stand in the order they were added; one that was removed by mistake comes back to its place.
+ * @param {Project[]} projects
+ * @param {Project} project
+ */
+function inOrder(projects, project) {
+  const later = projects.findIndex(({ addedAt }) => addedAt > project.addedAt);
+  return later < 0 ? [...projects, project] : projects.toSpliced(later, 0, project);
 }

@@ -93,7 +93,8 @@ export function mountTabBar(root, actions) {
       const first = strip.querySelector('[role="tab"]');
       if (first && !strip.querySelector('[role="tab"][tabindex="0"]')) first.setAttribute("tabindex", "0");
       const now = strip.querySelector(".tab[data-current]");
-      if (now && now !== before) now.scrollIntoView({ block: "nearest", inline: "nearest" });
+      // After the frame, when nothing is left to lay out.
+      if (now && now !== before) setTimeout(() => now.scrollIntoView({ block: "nearest", inline: "nearest" }));
     },
     focusCurrent() {
       const tab = strip.querySelector('[role="tab"][tabindex="0"]');

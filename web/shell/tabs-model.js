@@ -54,6 +54,24 @@ export function renameTab(tabs, from, to) {
 }
 
 /**
+ * Opens tabs again that were closed since, each at its place among those that stayed.
+ * @param {Tabs} tabs
+ * @param {Tabs} before How it was.
+ * @param {(id: string) => boolean} wanted Which of those closed come back.
+ * @returns {Tabs}
+ */
+export function restoreTabs(tabs, before, wanted) {
+  const order = [...tabs.order];
+  before.order.forEach((id, at) => {
+    if (order.includes(id) || !wanted(id)) return;
+    const left = before.order.slice(0, at).findLast((other) => order.includes(other));
+    order.splice(left === undefined ? 0 : order.indexOf(left) + 1, 0, id);
+  });
+  const active = before.active !== null && wanted(before.active) ? before.active : tabs.active;
+  return { order, active };
+}
+
+/**
  * What is kept under `liminal:tabs`.
  * @param {Tabs} tabs
  */

@@ -17,6 +17,7 @@ export function projectRow(project) {
       h("span", { class: "project-hint truncate" }),
       h("span", { class: "project-count tabular" })),
     h("span", { class: "slot project-glyph" }, glyph("idle")),
+    h("button", { class: "icon-button project-more", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more")),
     h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "new-session", "aria-label": "New Session", title: "New Session", tabindex: -1 }, icon("plus")),
   );
 }
@@ -43,17 +44,30 @@ export function updateProjectRow(row, { project, hint, expanded, count, attentio
   if (sign instanceof SVGElement) setGlyph(sign, attention, NAMES[attention]);
 }
 
+/** Rows are copies of one; building each from nothing took most of the time of a long list. @type {HTMLElement | undefined} */
+let model;
+/** @type {HTMLElement | undefined} */
+let buttons;
+
 /** @param {string} id */
 export function sessionRow(id) {
-  return h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-session": id },
+  model ??= h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1 },
     h("span", { class: "slot" }, glyph("idle")),
     h("span", { class: "row-title" }),
     mark(""), " ",
-    h("span", { class: "row-time" }),
-    h("span", { class: "row-actions" },
-      h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "archive", "aria-label": "Archive", title: "Archive", tabindex: -1 }, icon("archive")),
-      h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more"))),
-  );
+    h("span", { class: "row-time" }));
+  const row = /** @type {HTMLElement} */ (model.cloneNode(true));
+  row.dataset.session = id;
+  return row;
+}
+
+/** Gives a row its buttons, once it is looked at. @param {HTMLElement} row */
+export function addRowActions(row) {
+  if (row.lastElementChild?.className === "row-actions") return;
+  buttons ??= h("span", { class: "row-actions" },
+    h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "archive", "aria-label": "Archive", title: "Archive", tabindex: -1 }, icon("archive")),
+    h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more")));
+  row.append(buttons.cloneNode(true));
 }
 
 /**

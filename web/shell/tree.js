@@ -1,9 +1,10 @@
 // tree.js: the projects and their sessions, as a tree. Rows are keyed and patched, never rebuilt.
 import { mostUrgent, needsYou } from "../shared/attention.js";
-import { h, reconcile } from "../shared/dom.js";
+import { closest, h, reconcile } from "../shared/dom.js";
+import { oncePerFrame } from "../shared/frame.js";
 import { parentName } from "../shared/paths.js";
-import { loadRecord, save } from "../shared/storage.js";
-import { projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
+import { load, save, watch } from "../shared/storage.js";
+import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("../shared/protocol.js").Project} Project */
@@ -12,6 +13,10 @@ import { projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tr
 
 /** Sessions of a project that are shown before "Show n more". */
 const SHOWN_MAX = 20;
+/** Drawing goes on in the next frame after so long. */
+const FRAME_MS = 8;
+/** Where nothing can be hovered, every row has its buttons from the start; as in tree.css. */
+const inSight = matchMedia("(pointer: coarse), (max-width: 719px)");
 
 /**
  * @param {HTMLElement} root
@@ -20,7 +25,26 @@ const SHOWN_MAX = 20;
 export function mountTree(root, { store, activeSession }) {
   /** @type {Map<string, Branch>} */
   const branches = new Map();
-  const collapsed = loadRecord("collapsed");
+  /** What is collapsed, as any window left it last. @type {Record<string, unknown>} */
+  let collapsed = {};
+  /** Projects that are not drawn as they are now. @type {Set<string>} */
+  const waiting = new Set();
+  /** A project to give focus to as soon as it is drawn. @type {string | null} */
+  let awaited = null;
+
+  /** Where nothing is kept, what this window knows stands. */
+  function readCollapsed() {
+    const stored = load("collapsed");
+    if (stored && typeof stored === "object" && !Array.isArray(stored)) collapsed = { .../** @type {Record<string, unknown>} */ (stored) };
+  }
+  readCollapsed();
+  watch("collapsed", () => {
+    const before = collapsed;
+    collapsed = {};
+    readCollapsed();
+    for (const project of store.state.projects) if (Boolean(before[project.id]) !== Boolean(collapsed[project.id])) drawProject(project);
+    keepOneTabStop();
+  });
 
   /** @param {Project} project @returns {Branch} */
   function branch(project) {
@@ -72,9 +96,33 @@ export function mountTree(root, { store, activeSession }) {
   function drawSession(own, session, now) {
     const row = own.sessions.get(session.id) ?? sessionRow(session.id);
     own.sessions.set(session.id, row);
+    if (inSight.matches) addRowActions(row);
     updateSessionRow(row, { session, now, agentName: store.agent(session.cliType)?.name ?? session.cliType, current: session.id === activeSession() });
     return row;
   }
+
+  for (const kind of ["pointerover", "focusin"]) {
+    root.addEventListener(kind, (event) => {
+      const row = closest(event, ".session-row");
+      if (row) addRowActions(row);
+    }, { passive: true });
+  }
+  inSight.addEventListener("change", () => store.state.projects.forEach(drawProject));
+
+  /** Draws what waits, the session in view first, for as long as a frame has time. */
+  function drawSome() {
+    const start = performance.now();
+    const first = store.state.sessions.get(activeSession() ?? "")?.projectId;
+    for (const id of first !== undefined && waiting.has(first) ? [first, ...waiting] : waiting) {
+      if (!waiting.delete(id)) continue;
+      const project = store.project(id);
+      if (project) drawProject(project);
+      if (performance.now() - start > FRAME_MS) break;
+    }
+    if (waiting.size) drawLater();
+    keepOneTabStop();
+  }
+  const drawLater = oncePerFrame(drawSome);
 
   /** Keeps exactly one row reachable by Tab. */
   function keepOneTabStop() {
@@ -84,25 +132,49 @@ export function mountTree(root, { store, activeSession }) {
     if (first instanceof HTMLElement) first.tabIndex = 0;
   }
 
+  /** Which group has focus and is about to go; -1 for none. @param {HTMLElement[]} groups Those that stay. */
+  function groupThatLoses(groups) {
+    const holder = document.activeElement?.closest(".project");
+    return holder instanceof HTMLElement && root.contains(holder) && !groups.includes(holder) ? [...root.children].indexOf(holder) : -1;
+  }
+
+  /** @param {HTMLElement | undefined} group */
+  function focusRow(group) {
+    const row = group?.firstElementChild;
+    if (!(row instanceof HTMLElement)) return;
+    for (const other of root.querySelectorAll('[tabindex="0"]')) if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    row.tabIndex = 0;
+    row.focus();
+  }
+
   return {
     /** @param {import("./store.js").Changes} changes */
     update(changes) {
       if (changes.projects) {
         for (const id of branches.keys()) if (!store.project(id)) branches.delete(id);
         // A new name may be the twin of an old one, so every header is looked at.
-        store.state.projects.forEach(drawProject);
-        reconcile(root, store.state.projects.map((project) => branch(project).group));
-      } else {
-        for (const id of changes.sessions) {
-          const project = store.project(id);
-          if (project) drawProject(project);
+        for (const project of store.state.projects) {
+          if (branches.has(project.id)) waiting.add(project.id);
+          else drawProject(project);
+        }
+        const groups = store.state.projects.map((project) => branch(project).group);
+        const left = groupThatLoses(groups);
+        reconcile(root, groups);
+        // Keys pressed next belong to what took its place.
+        if (left >= 0) focusRow(groups[left] ?? groups.at(-1));
+        if (awaited !== null && branches.has(awaited)) {
+          focusRow(branches.get(awaited)?.group);
+          awaited = null;
         }
       }
-      keepOneTabStop();
+      for (const id of changes.sessions) waiting.add(id);
+      drawSome();
     },
     redraw: () => store.state.projects.forEach(drawProject),
     /** @param {string} projectId */
     toggle(projectId) {
+      // Another window may have changed other projects meanwhile.
+      readCollapsed();
       if (collapsed[projectId]) delete collapsed[projectId];
       else collapsed[projectId] = true;
       save("collapsed", collapsed);
@@ -115,6 +187,12 @@ export function mountTree(root, { store, activeSession }) {
       const own = branches.get(projectId);
       if (own) own.unfolded = true;
       redrawOne(projectId);
+    },
+    /** Gives focus to a project's row, now or when it comes. @param {string} projectId */
+    focusProject(projectId) {
+      const own = branches.get(projectId);
+      if (own?.group.isConnected) focusRow(own.group);
+      else awaited = projectId;
     },
     /** Makes a session's row visible, wherever it is folded away. @param {string} sessionId */
     reveal(sessionId) {

@@ -1,6 +1,6 @@
 // workspace.js: what is open and what is in front: tabs, sessions being made, and failures to make one.
 import { load, save } from "../shared/storage.js";
-import { closeTab, fromStored, moveTab, openTab, renameTab, toStored } from "./tabs-model.js";
+import { closeTab, fromStored, moveTab, openTab, renameTab, restoreTabs, toStored } from "./tabs-model.js";
 
 /** @typedef {import("./pages.js").Start} Start */
 /** @typedef {import("./pages.js").Failure} Failure */
@@ -56,6 +56,12 @@ export function createWorkspace(changed) {
       let next = tabs;
       for (const id of tabs.order) if (!exists(id)) next = closeTab(next, id);
       if (next !== tabs) set(next);
+    },
+    /** How the tabs are now, for `restore`. */
+    snapshot: () => tabs,
+    /** @param {import("./tabs-model.js").Tabs} before @param {(id: string) => boolean} wanted */
+    restore(before, wanted) {
+      set(restoreTabs(tabs, before, wanted));
     },
     /** @param {Start} start */
     begin(start) {

@@ -28,6 +28,7 @@ test("TC-1.2a: a directory that is there is added, with completion while typing"
   await field.fill("~/code/at");
   await expect(dialog.getByRole("option")).toHaveText(["atlas-api/", "atlas-web/"]);
   await field.press("ArrowDown");
+  await field.press("ArrowDown");
   await field.press("Tab");
   await expect(field).toHaveValue("~/code/atlas-web/");
   await field.press("Enter");
@@ -42,8 +43,51 @@ test("TC-1.2a: the first-run page adds a directory by keyboard alone", async ({ 
   await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
   await shell.keyboard.type("code/fer");
   await expect(shell.getByRole("option")).toHaveText(["ferry/"]);
+  await shell.keyboard.press("Tab");
   await shell.keyboard.press("Enter");
   await expect(projectRow(shell, "ferry")).toBeVisible();
+});
+
+test("TC-1.2b: Enter means what was typed, not the completion that is offered", async ({ app, shell }) => {
+  app.directory("atlas-api");
+  await addProject(shell, app.directory("ferry"));
+  await shell.locator(".section-title [data-command=add-project]").click();
+  const dialog = shell.getByRole("dialog", { name: "Add project" });
+  const field = dialog.getByRole("combobox");
+  await field.fill("~/code/at");
+  await expect(dialog.getByRole("option")).toHaveText(["atlas-api/"]);
+  await field.press("Enter");
+  await expect(dialog.getByRole("alert")).toHaveText("Directory does not exist");
+  expect(await names(shell)).toEqual(["ferry"]);
+  await field.fill("~/code/atl");
+  await expect(dialog.getByRole("option")).toHaveText(["atlas-api/"]);
+  await field.press("ArrowDown");
+  await expect(dialog.getByRole("option")).toHaveAttribute("aria-selected", "true");
+  await field.press("Enter");
+  await expect(projectRow(shell, "atlas-api")).toBeVisible();
+});
+
+test("a directory is completed whatever the case it is typed in", async ({ app, shell }) => {
+  app.directory("Atlas");
+  await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
+  await shell.keyboard.type("code/atl");
+  await expect(shell.getByRole("option")).toHaveText(["Atlas/"]);
+  await shell.keyboard.press("Tab");
+  await expect(shell.getByRole("combobox")).toHaveValue("~/code/Atlas/");
+});
+
+test("Enter on a field nobody touched adds nothing and asks for a directory", async ({ shell }) => {
+  await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
+  await shell.keyboard.press("Enter");
+  await expect(shell.getByRole("alert").filter({ hasText: "Type or choose a directory" })).toBeVisible();
+  await shell.locator("#no-projects [data-command=add-project]").click();
+  const dialog = shell.getByRole("dialog", { name: "Add project" });
+  await expect(dialog.getByRole("combobox")).toHaveValue("~/");
+  await shell.keyboard.press("Enter");
+  await expect(dialog.getByRole("alert")).toHaveText("Type or choose a directory");
+  await shell.keyboard.press("Escape");
+  await shell.reload();
+  await expect(shell.getByText("No projects yet.")).toBeVisible();
 });
 
 test("TC-1.2b: a directory that is not there is refused in place", async ({ app, shell }) => {
@@ -110,6 +154,38 @@ test("a project removed by mistake is back with Undo", async ({ app, shell }) =>
   await expect(projectRow(shell, "ferry")).toBeVisible();
 });
 
+test("Undo of a removal brings back the tabs it closed, and focus is never lost", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await addProject(shell, app.directory("atlas"));
+  for (const [project, words] of [["ferry", "hello one"], ["atlas", "hello two"], ["ferry", "hello three"]]) {
+    await send(await newSession(shell, project ?? ""), words ?? "");
+    await expect(tab(shell, words ?? "")).toBeVisible();
+  }
+  await projectRow(shell, "ferry").focus();
+  await shell.keyboard.press("Shift+F10");
+  await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  await expect(shell.locator(".tab .tab-title")).toHaveText(["hello two"]);
+  await expect(projectRow(shell, "atlas")).toBeFocused();
+  await shell.getByRole("button", { name: "Undo" }).click();
+  await expect(projectRow(shell, "ferry")).toBeFocused();
+  await expect(shell.locator(".tab .tab-title")).toHaveText(["hello one", "hello two", "hello three"]);
+  await expect(tab(shell, "hello three")).toHaveAttribute("data-current", "");
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
+test.describe("a phone", () => {
+  test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  test("TC-1.3a: a project is removed by touch, with nothing to hover", async ({ app, shell }) => {
+    app.directory("ferry");
+    await shell.getByRole("combobox", { name: "Directory" }).fill("~/code/ferry");
+    await shell.getByRole("button", { name: "Add project" }).tap();
+    await shell.getByRole("button", { name: /Projects and sessions/ }).tap();
+    await projectRow(shell, "ferry").getByRole("button", { name: "More" }).tap();
+    await shell.getByRole("menuitem", { name: "Remove from sidebar" }).tap();
+    await expect(projectRow(shell, "ferry")).toBeHidden();
+  });
+});
+
 test("TC-1.3b: removing a project closes its tabs and no others", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
@@ -153,6 +229,23 @@ test("TC-1.4b: what is collapsed stays so over a restart", async ({ app, shell, 
   await expect(projectRow(shell, "ferry")).toHaveAttribute("aria-expanded", "true");
   const stored = await shell.evaluate(() => JSON.parse(localStorage.getItem("liminal:collapsed") ?? "{}"));
   expect(Object.values(stored)).toEqual([true]);
+});
+
+test("TC-1.4b: two windows keep what each of them collapsed", async ({ app, shell, context }) => {
+  await addProject(shell, app.directory("ferry"));
+  await addProject(shell, app.directory("atlas"));
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await expect(projectRow(other, "atlas")).toBeVisible();
+  await projectRow(shell, "ferry").click();
+  await expect(projectRow(other, "ferry")).toHaveAttribute("aria-expanded", "false");
+  await projectRow(other, "atlas").click();
+  await expect(projectRow(shell, "atlas")).toHaveAttribute("aria-expanded", "false");
+  await projectRow(shell, "ferry").click();
+  await expect(projectRow(other, "ferry")).toHaveAttribute("aria-expanded", "true");
+  await other.reload();
+  await expect(projectRow(other, "ferry")).toHaveAttribute("aria-expanded", "true");
+  await expect(projectRow(other, "atlas")).toHaveAttribute("aria-expanded", "false");
 });
 
 test("two windows: a project added or removed in one shows in the other", async ({ app, shell, context }) => {

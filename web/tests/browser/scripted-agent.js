@@ -97,6 +97,7 @@ const SCENES = {
   "flood-prose": (id) => flood(id, "", (at) => `word number ${at} and more `, "the last word"),
   "flood-code": (id) => flood(id, "```rust\n", (at) => `let x${at} = f(${at}); // ok\n`, "// the last word\n```"),
   hostile: async (id) => say(id, chunk("<img src=x onerror=\"parent.hacked=1\"><script>parent.hacked=1</script> [x](javascript:parent.hacked=1) ![p](https://example.invalid/p.png)")),
+  markup: async (id) => say(id, chunk("Before.\n\n<details>\n  <summary>More</summary>\n</details>\n\nAfter.")),
   crash: async (id) => {
     say(id, chunk("Before the end. "));
     await sleep(50);

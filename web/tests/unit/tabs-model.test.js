@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { closeTab, fromStored, moveTab, NO_TABS, openTab, renameTab, toStored } from "../../shell/tabs-model.js";
+import { closeTab, fromStored, moveTab, NO_TABS, openTab, renameTab, restoreTabs, toStored } from "../../shell/tabs-model.js";
 
 const abc = ["a", "b", "c"].reduce(openTab, NO_TABS);
 
@@ -28,4 +28,10 @@ test("TC-4.6b: what is stored comes back", () => {
 test("what is not understood in the store is left out", () => {
   for (const junk of [null, 7, "x", [], {}, { openTabs: 7 }, { openTabs: [1, null] }]) assert.deepEqual(fromStored(junk), NO_TABS);
   assert.deepEqual(fromStored({ openTabs: ["a", "b"], tabOrder: ["b", "gone"], activeTab: "gone" }), { order: ["b", "a"], active: "b" });
+});
+
+test("tabs that a removal closed come back to their places, with the one that was in front", () => {
+  const left = ["a", "c"].reduce(closeTab, abc);
+  assert.deepEqual(restoreTabs(openTab(left, "d"), abc, () => true), { order: ["a", "b", "c", "d"], active: "c" });
+  assert.deepEqual(restoreTabs(left, abc, (id) => id === "a"), { order: ["a", "b"], active: "b" });
 });

@@ -1,0 +1,89 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { addProject, current, expect, newSession, projectRow, send, finished, test } from "./app.js";
+
+/** @param {import("@playwright/test").Page} page */
+const notices = (page) => page.locator(".lasting-notice");
+
+test("a damaged file is said until dismissed, on the first page too, and not again in this tab", async ({ page, startApp }) => {
+  const app = await startApp();
+  await app.stop();
+  writeFileSync(join(app.data, "projects.json"), "{ not json", { mode: 0o600 });
+  await app.start();
+  await page.goto(app.link);
+  await expect(page.getByRole("heading", { name: "Add your first project" })).toBeVisible();
+  await expect(notices(page)).toContainText("projects.json");
+  await page.reload();
+  await expect(notices(page)).toHaveCount(1);
+  await page.getByRole("button", { name: /^Dismiss/ }).click();
+  await expect(notices(page)).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "Add your first project" })).toBeVisible();
+  await expect(page.locator("#footer")).toContainText("Scripted");
+  await expect(notices(page)).toHaveCount(0);
+});
+
+test("a server of another version is told after it comes back, with Reload and without a reload", async ({ app, page, quiet }) => {
+  let connections = 0;
+  await page.routeWebSocket(/\/ws/, (socket) => {
+    const server = socket.connectToServer();
+    connections += 1;
+    const later = connections > 1;
+    server.onMessage((message) => socket.send(later ? String(message).replace(/("type":"server:hello","version":")[^"]+/, "$199.0.0") : message));
+  });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await expect(notices(page)).toHaveCount(0);
+  quiet.serverMayGo = true;
+  await app.restart();
+  await expect(notices(page)).toContainText("Liminal Builder 99.0.0 is running.");
+  await expect(page.locator("#offline")).toBeHidden();
+  await page.unrouteAll();
+  await notices(page).getByRole("button", { name: "Reload" }).click();
+  await expect(projectRow(page, "ferry")).toBeVisible();
+  await expect(notices(page)).toHaveCount(0);
+});
+
+test("Try now, focus and a network that is back look for the server at once", async ({ app, shell, quiet }) => {
+  // A clock that stands still, so that no pause ever ends by itself.
+  await shell.clock.install();
+  await shell.reload();
+  await addProject(shell, app.directory("ferry"));
+  quiet.serverMayGo = true;
+  const bar = shell.locator("#offline");
+  let hours = 0;
+  for (const come of [() => bar.getByRole("button", { name: "Try now" }).click(), () => shell.evaluate(() => dispatchEvent(new Event("focus"))), () => shell.evaluate(() => dispatchEvent(new Event("online")))]) {
+    await shell.clock.pauseAt(new Date(Date.now() + 3_600_000 * (hours += 1)));
+    await app.stop();
+    await expect(bar).toContainText("Liminal Builder is not running. Trying again…");
+    await app.start();
+    await come();
+    await expect(bar).toBeHidden();
+    await shell.clock.resume();
+  }
+});
+
+test("on a phone the bar of a lost server is over the open sidebar", async ({ app, shell, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  await shell.setViewportSize({ width: 390, height: 844 });
+  await shell.locator(".top-bar [data-command=sidebar]").click();
+  await expect(projectRow(shell, "ferry")).toBeVisible();
+  quiet.serverMayGo = true;
+  await app.stop();
+  const button = shell.locator("#offline").getByRole("button", { name: "Try now" });
+  await expect(button).toBeVisible();
+  await button.click({ trial: true });
+  const [bar, footer] = await Promise.all([shell.locator("#offline").boundingBox(), shell.locator("#footer").boundingBox()]);
+  expect((footer?.y ?? 0) + (footer?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0);
+});
+
+test("HTML that an agent writes is shown quietly as text", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "markup as text");
+  await finished(frame);
+  const block = current(shell).locator("p.html");
+  await expect(block).toContainText("<details>");
+  await expect(block).toHaveCSS("white-space", "pre-wrap");
+  await expect(block).toHaveCSS("font-family", /mono/i);
+});
