@@ -4,6 +4,7 @@
 
 mod access;
 mod api;
+mod claude;
 mod crash;
 mod flood;
 mod lifecycle;
