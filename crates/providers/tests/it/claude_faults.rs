@@ -122,7 +122,6 @@ async fn a_flood_arrives_whole_in_front_of_a_slow_listener() {
     soon("the end", provider.shutdown()).await;
 }
 
-/// TC-3.4b, TC-8.1a.
 #[tokio::test]
 async fn an_agent_that_leaves_in_a_turn_settles_everything_and_is_started_again() {
     let bench = Bench::new("");
