@@ -5,6 +5,7 @@
 mod access;
 mod api;
 mod command_line;
+mod claude;
 mod crash;
 mod doctor;
 mod flood;
