@@ -29,6 +29,7 @@ pub struct TestApp {
 /// How to start it.
 #[derive(Clone, Debug)]
 pub struct Builder {
+    wrapper: Vec<OsString>,
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     home: Arc<TempDir>,
@@ -42,12 +43,12 @@ impl TestApp {
 
     pub fn builder() -> Builder {
         let home = TempDir::with_prefix("liminal-test-").unwrap_or_else(|error| panic!("no temporary home: {error}"));
-        Builder { args: Vec::new(), environment: Vec::new(), home: Arc::new(home) }
+        Builder { wrapper: Vec::new(), args: Vec::new(), environment: Vec::new(), home: Arc::new(home) }
     }
 
     /// Another one over the same home; the present one should have ended.
     pub fn again(&self) -> Builder {
-        Builder { args: Vec::new(), environment: Vec::new(), home: Arc::clone(&self.home) }
+        Builder { wrapper: Vec::new(), args: Vec::new(), environment: Vec::new(), home: Arc::clone(&self.home) }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -158,6 +159,12 @@ impl Builder {
         self
     }
 
+    /// Starts it by a command that ends in `exec` of what follows it.
+    pub fn through(mut self, command: &[&str]) -> Self {
+        self.wrapper = command.iter().map(Into::into).collect();
+        self
+    }
+
     /// The home directory it will have.
     pub fn home(&self) -> &Path {
         self.home.path()
@@ -179,7 +186,9 @@ impl Builder {
 
     /// Its log goes to the test's own standard error.
     async fn try_start(self, program: &Path) -> anyhow::Result<TestApp> {
-        let mut command = Command::new(program);
+        let mut words = self.wrapper.iter().map(OsString::as_os_str).chain([program.as_os_str()]);
+        let mut command = Command::new(words.next().context("there is no program")?);
+        command.args(words);
         command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_harmless(name)));
         command.env("HOME", self.home.path()).envs(self.environment);
         command.args(["--port", "0", "--no-open", "--log", "error"]).args(self.args);

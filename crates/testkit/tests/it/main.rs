@@ -9,4 +9,5 @@ mod flood;
 mod lifecycle;
 mod pages;
 mod sessions;
+mod soak;
 mod windows;
