@@ -9,6 +9,7 @@ mod desk;
 mod http;
 pub mod programs;
 pub mod scripted_model;
+pub mod soak;
 mod window;
 
 use std::time::Duration;

@@ -146,7 +146,10 @@ impl Scene<'_> {
                 }
             }
             "huge" => self.say(&"x".repeat(count(rest))),
-            "flood" => self.flood("12345678 ", count(rest)),
+            "flood" => {
+                self.flood("12345678 ", count(rest));
+                self.said.push_str(&"12345678 ".repeat(count(rest)));
+            }
             "big-flood" => self.flood(&"x".repeat(64 * 1024), count(rest) * 16),
             "paced" => self.paced(count(name), text),
             "unended" => self.agent.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd"),
@@ -185,7 +188,6 @@ impl Scene<'_> {
         self.update(chunk("agent_message_chunk", &self.answer, text));
     }
 
-    /// The same piece many times over, as fast as the pipe takes it.
     /// As a model writes: steadily.
     fn paced(&mut self, pieces: usize, shape: &str) {
         let begun = Instant::now();
@@ -204,6 +206,7 @@ impl Scene<'_> {
         }
     }
 
+    /// The same piece many times over, as fast as the pipe takes it.
     fn flood(&self, text: &str, times: usize) {
         let update = chunk("agent_message_chunk", &self.answer, text);
         let params = json!({"sessionId": self.session, "update": update});
