@@ -39,7 +39,7 @@ pub enum ListState {
     Missing,
     Good { records: usize },
     PartlyUnreadable { records: usize, unreadable: usize },
-    Newer { version: u64 },
+    Newer { version: String },
     Damaged { reason: String },
 }
 

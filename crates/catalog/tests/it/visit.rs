@@ -53,7 +53,7 @@ fn a_visitor_is_in_no_servers_way() {
 #[test]
 fn the_secret_and_its_faults_are_seen_and_left_as_they_are() {
     let home = Home::new();
-    let token = home.open().token().unwrap();
+    let token = home.open().token(&mut Vec::new()).unwrap();
     let visit = visit(&home);
     assert_eq!(visit.token().unwrap(), Some(token.clone()));
     assert_eq!(visit.token_state().unwrap(), TokenState::Good);
@@ -80,6 +80,6 @@ fn lists_are_judged_without_being_mended() {
     };
     assert_eq!(judged(r#"{"version": 1, "projects": []}"#), ListState::Good { records: 0 });
     assert_eq!(judged(r#"{"version": 1, "projects": [7]}"#), ListState::PartlyUnreadable { records: 0, unreadable: 1 });
-    assert_eq!(judged(r#"{"version": 2}"#), ListState::Newer { version: 2 });
+    assert_eq!(judged(r#"{"version": 2}"#), ListState::Newer { version: "2".into() });
     assert!(matches!(judged("{"), ListState::Damaged { .. }));
 }

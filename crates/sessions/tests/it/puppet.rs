@@ -12,7 +12,7 @@ use protocol::{
 };
 use providers::{
     History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderEvent, ProviderSession,
-    Registry, StatusReport,
+    Registry, StatusReport, Trial,
 };
 use sessions::{Frames, Hub, ServerFacts, Window, WindowKind};
 use tempfile::TempDir;
@@ -143,6 +143,10 @@ impl Provider for Puppet {
 
     fn name(&self) -> &str {
         "Puppet"
+    }
+
+    async fn try_out(&self, _: &std::path::Path) -> Result<Trial, ProviderError> {
+        Err(ProviderError::Internal("a puppet is not tried out".into()))
     }
 
     async fn describe(&self) -> AgentInfo {
