@@ -8,5 +8,7 @@ mod crash;
 mod flood;
 mod lifecycle;
 mod pages;
+mod real;
 mod sessions;
+mod stress;
 mod windows;
