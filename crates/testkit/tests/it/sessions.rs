@@ -199,7 +199,7 @@ async fn the_session_spoken_to_last_is_listed_first() {
     assert_eq!(ids(desk.sessions(&mut window).await), [older, newer]);
 }
 
-/// TC-2.5a, TC-2.5b, TC-2.4c: what the agent has beside them is not listed.
+/// TC-2.5a, TC-2.5b.
 #[tokio::test]
 async fn sessions_and_their_history_are_back_after_a_restart() {
     let mut desk = Desk::start().await;

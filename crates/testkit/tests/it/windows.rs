@@ -84,7 +84,7 @@ async fn a_window_that_reads_slowly_ends_with_the_final_state_of_everything() {
     assert!(behind.seqs.len() < 4_000, "what was superseded was left out: {} messages", behind.seqs.len());
 }
 
-/// TC-6.1a, TC-6.1b, TC-6.1c, TC-6.1d, TC-6.1e, TC-6.1f, TC-6.2a, TC-6.2b, TC-6.2c, TC-6.2d, TC-6.3a, TC-6.3b: what HTTP
+/// TC-6.1a, TC-6.1b, TC-6.1c, TC-6.1d, TC-6.1e, TC-6.1f, TC-6.2a, TC-6.2b, TC-6.2c, TC-6.2d, TC-6.3b: what HTTP
 /// does, windows see.
 #[tokio::test]
 async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
