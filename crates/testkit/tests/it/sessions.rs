@@ -50,7 +50,7 @@ async fn an_agent_that_dies_in_its_handshake_says_why() {
     assert!(error.detail.as_deref().unwrap_or_default().contains("bad flag"), "{error:?}");
 }
 
-/// TC-7.1a to c, TC-3.1a, TC-3.2a, and the title rule.
+/// TC-7.1b, TC-3.1a, TC-3.2a, and the title rule.
 #[tokio::test]
 async fn a_turn_is_told_from_the_users_words_to_its_end_and_gives_the_session_its_title() {
     let desk = Desk::start().await;
@@ -140,7 +140,7 @@ async fn a_cancelled_turn_keeps_its_words_and_the_session_goes_on() {
     assert_eq!(screen.said(), ["so far", "again"]);
 }
 
-/// TC-5.6a, TC-5.6b, TC-2.3a.
+/// TC-5.6a and TC-5.6b as far as the server has part in them, TC-2.3a.
 #[tokio::test]
 async fn a_window_that_joins_in_mid_turn_sees_every_item_once() {
     let desk = Desk::start().await;
@@ -199,7 +199,7 @@ async fn the_session_spoken_to_last_is_listed_first() {
     assert_eq!(ids(desk.sessions(&mut window).await), [older, newer]);
 }
 
-/// TC-2.5a, TC-2.5b, TC-8.2.
+/// TC-2.5a, TC-2.5b.
 #[tokio::test]
 async fn sessions_and_their_history_are_back_after_a_restart() {
     let mut desk = Desk::start().await;

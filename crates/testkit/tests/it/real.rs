@@ -1,0 +1,129 @@
+//! The real Claude Code and the real Codex, end to end: from a window to the program and back, against a scripted model.
+
+use protocol::{CliType, ClientMessage, ServerMessage, SessionId, TurnEvent, TurnStatus, UpsertBody, UpsertStatus};
+use serde_json::json;
+use testkit::scripted_model::ScriptedModel;
+use testkit::{Builder, Screen, TestApp, Window, programs};
+
+const AGENTS: [&str; 2] = ["claude-code", "codex"];
+
+fn with_real_agents(builder: Builder, model: &ScriptedModel) -> Builder {
+    let codex_home = builder.home().join(".codex");
+    std::fs::create_dir_all(&codex_home).unwrap();
+    std::fs::write(codex_home.join("config.toml"), codex_settings(&model.url())).unwrap();
+    let quoted = |program: std::path::PathBuf| format!("'{}'", program.display());
+    builder
+        .env("CLAUDE_CMD", quoted(programs::claude()))
+        .env("CODEX_ACP_CMD", quoted(programs::codex_acp()))
+        .env("ACP_START_TIMEOUT_MS", "60000")
+        .env("ANTHROPIC_BASE_URL", model.url())
+        .env("ANTHROPIC_API_KEY", "dummy")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("DISABLE_TELEMETRY", "1")
+        .env("DISABLE_ERROR_REPORTING", "1")
+        .env("SCRIPTED_KEY", "dummy")
+        .env("NO_BROWSER", "1")
+}
+
+fn codex_settings(url: &str) -> String {
+    format!(
+        r#"model = "gpt-5.5"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "workspace-write"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "Scripted"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+request_max_retries = 1
+stream_max_retries = 1
+"#
+    )
+}
+
+async fn create(app: &TestApp, window: &mut Window, agent: &str) -> SessionId {
+    let directory = app.home().join("project");
+    std::fs::create_dir_all(&directory).unwrap();
+    let body = json!({"cliType": agent, "projectDir": directory});
+    let created = app.request("POST", "/api/session/create", Some(&body)).await;
+    assert_eq!(created.status, 201, "{}", created.text());
+    let id = SessionId::parse(created.json()["sessionId"].as_str().unwrap()).unwrap();
+    assert_eq!(id.cli_type(), CliType::parse(agent).unwrap());
+    window
+        .until(
+            "the news",
+            |frame| matches!(&frame.message, ServerMessage::SessionCreated { session_id, .. } if *session_id == id),
+        )
+        .await;
+    id
+}
+
+/// TC-2.2d, TC-2.2e, TC-7.1a, TC-7.1b, TC-7.1c, TC-8.1a, TC-8.1b, TC-8.1c, TC-8.2a, TC-8.2b: an answer, a command and its
+/// output, a cancel, and the next turn.
+async fn converse(app: &TestApp, window: &mut Window, model: &ScriptedModel, agent: &str) -> Screen {
+    let session = create(app, window, agent).await;
+    let mut screen = Screen::open(window, &session).await;
+    let end = screen.converse(window, "say:hello **world**").await;
+    assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Completed, .. }), "{agent}: {end:?}");
+    assert_eq!(screen.said(), ["hello **world**"], "{agent}");
+    screen.converse(window, "bash:echo from the shell\nsay:done").await;
+    let is_call = |item: &&testkit::Shown| matches!(item.last.body, UpsertBody::ToolCall { .. });
+    let call = screen.items.iter().find(is_call).unwrap_or_else(|| panic!("{agent}: no tool call in {screen:#?}"));
+    assert_eq!((call.status, call.text.trim()), (UpsertStatus::Complete, "from the shell"), "{agent}");
+    assert_eq!(screen.said(), ["hello **world**", "done"], "{agent}");
+
+    let gate = format!("never-{agent}");
+    let content = format!("say:so far \nhold:{gate}");
+    window.ask(&ClientMessage::SessionSend { session_id: session.clone(), content }).await;
+    testkit::within("the model to be asked", model.held(&gate)).await;
+    let cancelled = app.request("POST", &format!("/api/session/{session}/cancel"), Some(&json!({}))).await;
+    assert_eq!(cancelled.status, 200, "{agent}");
+    let end = screen.until_turn_end(window).await;
+    assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. }), "{agent}: {end:?}");
+    assert!(screen.is_settled(), "{agent}");
+    screen.converse(window, "say:and on").await;
+    assert_eq!(screen.said().last(), Some(&"and on"), "{agent}");
+    screen
+}
+
+/// TC-2.5a, TC-2.5b, TC-7.3a, TC-7.3b, TC-8.3a, TC-8.3b.
+#[tokio::test]
+async fn both_real_agents_work_side_by_side_and_are_there_after_a_restart() {
+    let model = ScriptedModel::start().await.unwrap();
+    let mut app = with_real_agents(TestApp::builder(), &model).start().await;
+    let mut window = app.window().await;
+    let mut before = Vec::new();
+    for agent in AGENTS {
+        before.push(converse(&app, &mut window, &model, agent).await);
+    }
+    // From one to the other and back: each shows what it showed.
+    for screen in &before {
+        let again = Screen::open(&mut window, &screen.session).await;
+        assert_eq!(again.texts(), screen.texts());
+    }
+    app.interrupt();
+    assert!(app.ended().await.success());
+
+    let app = with_real_agents(app.again(), &model).start().await;
+    let mut window = app.window().await;
+    for screen in &before {
+        let status = app.request("GET", &format!("/api/session/{}/status", screen.session), None).await.json();
+        assert_eq!(status["isAlive"], false, "nothing is started before it is needed");
+        let mut after = Screen::open(&mut window, &screen.session).await;
+        for words in ["hello **world**", "done", "and on"] {
+            assert!(after.said().contains(&words), "{}: {words:?} is missing in {:?}", screen.session, after.said());
+        }
+        assert!(after.is_settled());
+        // Codex may have a notice of its own first, in a turn of its own.
+        let content = "say:still here".to_owned();
+        window.ask(&ClientMessage::SessionSend { session_id: screen.session.clone(), content }).await;
+        after.until(&mut window, "the answer", |after| after.said().last() == Some(&"still here")).await;
+    }
+}
