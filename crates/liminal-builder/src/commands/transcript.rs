@@ -26,6 +26,8 @@ pub(crate) struct Transcript {
     unended: Option<ItemId>,
     /// Something was written already.
     begun: bool,
+    /// Of the item that was settled last.
+    error: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -54,10 +56,11 @@ impl Transcript {
     }
 
     fn new(beside: Option<Stream>, with_user: bool) -> Self {
-        Self { beside, with_user, open: HashMap::new(), unended: None, begun: false }
+        Self { beside, with_user, open: HashMap::new(), unended: None, begun: false, error: None }
     }
 
     pub(crate) fn show(&mut self, upsert: &Upsert) -> Result<(), Failure> {
+        self.tell_error()?;
         let settled = upsert.status.is_final();
         let known = self.open.entry(upsert.item_id.clone()).or_default();
         if known.settled {
@@ -99,17 +102,21 @@ impl Transcript {
             // What is settled does not grow; that it was shown is all that is kept of it.
             *shown = Shown { settled, ..Shown::default() };
         }
-        match (&upsert.error_message, settled) {
-            (Some(message), true) => self.say(Style::Bad, &message.clone()),
-            _ => Ok(()),
+        if settled {
+            self.error.clone_from(&upsert.error_message);
         }
+        Ok(())
     }
 
     pub(crate) fn turn(&mut self, event: &TurnEvent) -> Result<(), Failure> {
         match event {
-            TurnEvent::TurnStarted { .. } | TurnEvent::TurnComplete { status: TurnStatus::Completed, .. } => Ok(()),
+            TurnEvent::TurnStarted { .. } | TurnEvent::TurnComplete { status: TurnStatus::Completed, .. } => {
+                self.tell_error()
+            }
             TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => self.say(Style::Dim, "Stopped"),
             TurnEvent::TurnError { error_message, .. } => {
+                self.error.take_if(|error| error == error_message);
+                self.tell_error()?;
                 self.finish()?;
                 // Also said when nothing else is: it is why the command fails.
                 let stream = self.beside.unwrap_or(Stream::Error);
@@ -127,6 +134,11 @@ impl Transcript {
             self.finish()?;
         }
         stream.line(&stream.paint(style, &stream.quote(text)))
+    }
+
+    /// The error of an item is told when it is clear that the turn does not end with the same words.
+    fn tell_error(&mut self) -> Result<(), Failure> {
+        self.error.take().map_or(Ok(()), |error| self.say(Style::Bad, &error))
     }
 
     /// Messages are apart by an empty line, as paragraphs are.

@@ -134,6 +134,7 @@ async fn a_turn_that_fails_or_is_cancelled_elsewhere_has_an_exit_code_of_its_own
     let (code, _, beside) = said(&desk.app.run(&["send", &id, "error:The model is on strike"]).await);
     assert_eq!(code, 1);
     assert!(beside.contains("Turn failed: ") && beside.contains("on strike"), "{beside}");
+    assert_eq!(beside.matches("on strike").count(), 1, "once is enough: {beside}");
 
     let (child, _out) = started(desk.app.command(&["send", &id, "say:Half\nhold:never"]), "Half").await;
     let (code, _, beside) = said(&desk.app.run(&["send", &id, "say:No"]).await);

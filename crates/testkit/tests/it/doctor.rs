@@ -143,15 +143,22 @@ async fn people_get_lines_without_colours_in_a_pipe() {
 async fn the_real_agents_say_whether_they_are_logged_in() {
     let home = tempfile::tempdir().unwrap();
     let (claude, codex) = (programs::claude().display().to_string(), programs::codex_acp().display().to_string());
-    let agents = [("CLAUDE_CMD", claude.as_str()), ("CODEX_ACP_CMD", codex.as_str())];
+    let agents = [
+        ("CLAUDE_CMD", claude.as_str()),
+        ("CODEX_ACP_CMD", codex.as_str()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("ACP_START_TIMEOUT_MS", "60000"),
+        // Nothing listens there: whatever it asks of the network is answered at once.
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9"),
+    ];
     let without = [("ANTHROPIC_API_KEY", ""), ("OPENAI_API_KEY", "")];
-    let (code, findings) = examined(home.path(), &["--port", "0"], &[agents, without].concat()).await;
+    let (code, findings) = examined(home.path(), &["--port", "0"], &[&agents[..], &without].concat()).await;
     assert_eq!(code, 1, "{findings}");
     check(&findings, "Claude Code", "problem", "not logged in", "/login");
     check(&findings, "Codex", "problem", "not logged in", "Log in with the agent's own program");
 
     let with = [("ANTHROPIC_API_KEY", "not-a-key"), ("OPENAI_API_KEY", "not-a-key")];
-    let (code, findings) = examined(home.path(), &["--port", "0"], &[agents, with].concat()).await;
+    let (code, findings) = examined(home.path(), &["--port", "0"], &[&agents[..], &with].concat()).await;
     assert_eq!(code, 0, "{findings}");
     check(&findings, "Claude Code", "ok", "logged in (ANTHROPIC_API_KEY)", "");
     check(&findings, "Codex", "ok", "from the environment", "");
