@@ -77,15 +77,15 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
     await shot(`${mark}-main`);
     app.release("atlas-api");
     await finished(frame);
+    if (theme === "dark") {
+      await page.setViewportSize({ width: 1440, height: 1500 });
+      await shot("02c-main-full");
+      await page.setViewportSize({ width: 1440, height: 900 });
+    }
     await send(frame, "Write it up, slow words");
     await frame.getByText("word40").waitFor();
     await shot(`${mark}b-streaming`);
     if (theme === "light") return;
-    await frame.getByRole("button", { name: "Stop" }).click();
-    await finished(frame);
-    await page.setViewportSize({ width: 1440, height: 2400 });
-    await shot("02c-main-full");
-    await page.setViewportSize({ width: 1440, height: 900 });
     await page.locator("#footer").getByRole("button", { name: "Settings" }).click();
     await shot("06b-settings");
     await page.keyboard.press("Escape");

@@ -17,7 +17,7 @@ test("a long history is shown from its end, and older parts come as one scrolls 
   await expect.poll(async () => {
     await page.mouse.wheel(0, -20_000);
     return frame.getByText("Question 1", { exact: true }).count();
-  }, { timeout: 60_000 }).toBe(1);
+  }, { timeout: 60_000, intervals: [100] }).toBe(1);
   await expect(frame.locator("#older")).toBeHidden();
   const questions = await frame.locator(".user-text").allTextContents();
   expect(questions).toEqual(Array.from({ length: 250 }, (_, at) => `Question ${at + 1}`));
