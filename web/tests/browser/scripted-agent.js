@@ -57,7 +57,8 @@ const SCENES = {
     if (!cancelled()) say(id, chunk("The second part."));
   },
   slow: async (id, _, cancelled) => {
-    for (let at = 1; at <= 2000 && !cancelled(); at += 1) {
+    // Until it is stopped, however long the machine takes to do so.
+    for (let at = 1; at <= 20_000 && !cancelled(); at += 1) {
       say(id, chunk(`word${at} `));
       if (at % 20 === 0) say(id, chunk("\n\n"));
       await sleep(10);
