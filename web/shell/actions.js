@@ -33,7 +33,8 @@ export function createActions({ store, workspace, toast, request, open, focusPro
    */
   async function putBack({ id, path }, before, owned) {
     try {
-      await request({ type: "project:add", path });
+      // A server that was restarted in between has forgotten the removal, but not how to add a directory.
+      await request({ type: "project:restore", projectId: id }).catch(() => request({ type: "project:add", path }));
       focusProject(id);
       await request({ type: "session:list", projectId: id });
       workspace.restore(before, (sessionId) => owned.has(sessionId) && store.state.sessions.has(sessionId));

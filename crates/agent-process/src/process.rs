@@ -6,8 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::process::Pid;
 use tokio::process::{Child, Command};
@@ -19,6 +18,7 @@ use crate::command::AgentCommand;
 use crate::error::SpawnError;
 use crate::guardian;
 use crate::handle::{ProcessHandle, Shared};
+use crate::leftovers::new_mark;
 use crate::lifeline::{self, AgentStdio, Event};
 use crate::monitor::{Life, Lifeline, Monitor};
 use crate::procfs;
@@ -161,14 +161,6 @@ fn refused(path: PathBuf, errno: i32) -> SpawnError {
         libc::EACCES | libc::ENOEXEC => SpawnError::NotExecutable { path },
         errno => SpawnError::Failed { path, source: io::Error::from_raw_os_error(errno) },
     }
-}
-
-/// Unlike that of any other agent, of this server, one before it or one inside an agent.
-fn new_mark() -> String {
-    static AGENTS: AtomicU64 = AtomicU64::new(0);
-    let number = AGENTS.fetch_add(1, Ordering::Relaxed);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    format!("{}-{number}-{now}", std::process::id())
 }
 
 fn log_failure(what: &str, result: io::Result<()>) {

@@ -22,14 +22,39 @@ pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
 
 /// Every living process that was started with this value of [`MARK`].
 pub(crate) fn marked(mark: &str) -> Vec<Pid> {
-    let entry = format!("{MARK}={mark}");
-    processes()
-        .filter(|pid| {
-            std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|this| this == entry.as_bytes()))
-        })
-        .filter(|pid| living_parent(*pid).is_some())
-        .collect()
+    all_marked().filter(|(_, found)| found == mark).map(|(pid, _)| pid).collect()
+}
+
+/// Every living process with a mark, and the mark.
+pub(crate) fn all_marked() -> impl Iterator<Item = (Pid, String)> {
+    let mark = |pid: Pid| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let value = environment
+            .split(|byte| *byte == 0)
+            .find_map(|entry| entry.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+        Some((pid, String::from_utf8_lossy(value).into_owned()))
+    };
+    processes().filter_map(mark).filter(|(pid, _)| living_parent(*pid).is_some())
+}
+
+/// A process and those it descends from, the nearest first.
+pub(crate) fn lineage(pid: Pid) -> impl Iterator<Item = Pid> {
+    std::iter::successors(Some(pid), |pid| living_parent(*pid))
+}
+
+/// The name by which the kernel knows a process.
+pub(crate) fn name(pid: Pid) -> Option<String> {
+    Some(std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())
+}
+
+/// Whether a process counts its ids as we do: not in a container of its own.
+pub(crate) fn shares_our_ids(pid: Pid) -> bool {
+    let ours = std::fs::read_link("/proc/self/ns/pid").ok();
+    ours.is_some() && std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok() == ours
+}
+
+pub(crate) fn lives(pid: Pid) -> bool {
+    living_parent(pid).is_some()
 }
 
 fn processes() -> impl Iterator<Item = Pid> {

@@ -16,11 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::SendError;
 
-/// The most that waits for an agent. One line above it may still go, alone.
+/// The most that waits for an agent of long lines, and of short ones. One long line above it may still go, alone.
 pub const QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The most lines that wait: each counts as at least its share of the bytes.
+/// The most short lines that wait: each counts as at least its share of the bytes.
 const QUEUE_LINES_MAX: usize = 1024;
+
+/// Lines above this are long. They have room of their own: a file on its way must not keep out a word of cancel.
+const SHORT_BYTES_MAX: usize = 64 * 1024;
 
 /// Sends lines to an agent's stdin. Clones share it; it closes with the last of them or by [`close`](Self::close).
 #[derive(Clone, Debug)]
@@ -36,8 +39,9 @@ impl LineWriter {
     /// Success means that it will be written unless the agent stops first. Cancel safe: a line is accepted whole or
     /// not at all.
     pub async fn send(&self, line: impl Into<Vec<u8>>) -> Result<(), SendError> {
-        let (bytes, share) = with_newline(line.into())?;
-        let room = tokio::time::timeout(self.patience, self.gate.room.clone().acquire_many_owned(share))
+        let bytes = with_newline(line.into())?;
+        let (room, share) = self.gate.room_for(bytes.len());
+        let room = tokio::time::timeout(self.patience, room.acquire_many_owned(share))
             .await
             .map_err(|_| SendError::Stalled { waited: self.patience })?
             .map_err(|_| SendError::Closed)?;
@@ -46,8 +50,9 @@ impl LineWriter {
 
     /// Accepts a line if there is room now: for those who may not wait.
     pub fn try_send(&self, line: impl Into<Vec<u8>>) -> Result<(), SendError> {
-        let (bytes, share) = with_newline(line.into())?;
-        let room = self.gate.room.clone().try_acquire_many_owned(share).map_err(|error| match error {
+        let bytes = with_newline(line.into())?;
+        let (room, share) = self.gate.room_for(bytes.len());
+        let room = room.try_acquire_many_owned(share).map_err(|error| match error {
             TryAcquireError::Closed => SendError::Closed,
             TryAcquireError::NoPermits => SendError::Full,
         })?;
@@ -61,7 +66,7 @@ impl LineWriter {
 
     /// Whether lines can no longer be sent.
     pub fn is_closed(&self) -> bool {
-        self.gate.room.is_closed()
+        self.gate.short.is_closed()
     }
 
     fn enqueue(&self, line: Queued) -> Result<(), SendError> {
@@ -70,27 +75,35 @@ impl LineWriter {
     }
 }
 
-/// A line as it goes into the pipe, and its share of the room.
-fn with_newline(mut bytes: Vec<u8>) -> Result<(Vec<u8>, u32), SendError> {
+/// A line as it goes into the pipe.
+fn with_newline(mut bytes: Vec<u8>) -> Result<Vec<u8>, SendError> {
     if memchr::memchr(b'\n', &bytes).is_some() {
         return Err(SendError::Newline);
     }
     bytes.push(b'\n');
-    let share = bytes.len().clamp(QUEUE_BYTES_MAX / QUEUE_LINES_MAX, QUEUE_BYTES_MAX);
-    Ok((bytes, u32::try_from(share).unwrap_or(u32::MAX)))
+    Ok(bytes)
 }
 
 /// The way to close stdin without keeping it open.
 #[derive(Clone, Debug)]
 pub(crate) struct StdinGate {
-    room: Arc<Semaphore>,
+    short: Arc<Semaphore>,
+    long: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
 impl StdinGate {
     pub(crate) fn close(&self) {
-        self.room.close();
+        self.short.close();
+        self.long.close();
         self.closing.cancel();
+    }
+
+    /// Where a line of this length waits, and its share of that room.
+    fn room_for(&self, bytes: usize) -> (Arc<Semaphore>, u32) {
+        let room = if bytes > SHORT_BYTES_MAX { &self.long } else { &self.short };
+        let share = bytes.clamp(QUEUE_BYTES_MAX / QUEUE_LINES_MAX, QUEUE_BYTES_MAX);
+        (Arc::clone(room), u32::try_from(share).unwrap_or(u32::MAX))
     }
 }
 
@@ -111,8 +124,9 @@ pub(crate) struct StdinTask {
 
 /// A writer for the pipe, the task that serves it, and the gate to close it.
 pub(crate) fn open(fd: OwnedFd, patience: Duration) -> io::Result<(LineWriter, StdinTask, StdinGate)> {
-    let (sender, receiver) = mpsc::channel(QUEUE_LINES_MAX);
-    let gate = StdinGate { room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), closing: CancellationToken::new() };
+    let (sender, receiver) = mpsc::channel(QUEUE_LINES_MAX + QUEUE_BYTES_MAX / SHORT_BYTES_MAX);
+    let room = || Arc::new(Semaphore::new(QUEUE_BYTES_MAX));
+    let gate = StdinGate { short: room(), long: room(), closing: CancellationToken::new() };
     let task = StdinTask { pipe: Sender::from_owned_fd(fd)?, queue: receiver, gate: gate.clone() };
     Ok((LineWriter { queue: sender, gate: gate.clone(), patience }, task, gate))
 }
@@ -205,7 +219,18 @@ mod tests {
     async fn a_sender_that_waits_for_room_hears_of_the_close() {
         let (writer, task, _agent) = stdin(Duration::from_secs(60));
         writer.send(vec![b'x'; QUEUE_BYTES_MAX + 1]).await.unwrap();
-        let (sent, ()) = tokio::join!(writer.send("y"), async { drop(task) });
+        let (sent, ()) = tokio::join!(writer.send(vec![b'y'; QUEUE_BYTES_MAX]), async { drop(task) });
         assert_eq!(sent, Err(SendError::Closed));
+    }
+
+    #[tokio::test]
+    async fn a_word_passes_where_long_lines_wait() {
+        let (writer, _task, _agent) = stdin(Duration::from_secs(60));
+        writer.send(vec![b'x'; QUEUE_BYTES_MAX + 1]).await.unwrap();
+        tokio::select! {
+            biased;
+            sent = writer.send(vec![b'y'; QUEUE_BYTES_MAX]) => panic!("there is no room for it: {sent:?}"),
+            word = async { writer.try_send("cancel") } => word.unwrap(),
+        }
     }
 }

@@ -13,11 +13,15 @@ use crate::error::CatalogError;
 use crate::files::FileKind;
 use crate::record::{ProjectRecord, SessionRecord};
 
+/// Removed projects that can be taken back as they were. Nobody undoes more than this; it bounds what a long run holds.
+const REMOVED_MAX: usize = 256;
+
 /// One durable change.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     AddProject(ProjectRecord),
     RemoveProject(ProjectId),
+    RestoreProject(ProjectId),
     AddSession(SessionRecord),
     SetArchived(SessionId, bool),
     SetTitle(SessionId, String),
@@ -29,7 +33,7 @@ impl Change {
     /// The one file this change is kept in.
     pub(crate) fn file(&self) -> FileKind {
         match self {
-            Self::AddProject(_) | Self::RemoveProject(_) => FileKind::Projects,
+            Self::AddProject(_) | Self::RemoveProject(_) | Self::RestoreProject(_) => FileKind::Projects,
             Self::AddSession(_)
             | Self::SetArchived(..)
             | Self::SetTitle(..)
@@ -42,8 +46,8 @@ impl Change {
 /// Everything that is known. Records are shared, so a copy of the books costs pointers, not texts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Books {
-    /// In the order added.
-    projects: Vec<Arc<ProjectRecord>>,
+    /// In the order added. One that was removed keeps its place, so that it can be taken back as it was.
+    projects: Vec<Entry>,
     /// In the order created. A record is never taken out, so its position is good for ever.
     sessions: Vec<Arc<SessionRecord>>,
     positions: HashMap<SessionId, usize>,
@@ -52,9 +56,17 @@ pub(crate) struct Books {
     pub(crate) sessions_extra: Map<String, Value>,
 }
 
+/// A project, and whether it was removed since the start.
+#[derive(Clone, Debug)]
+struct Entry {
+    record: Arc<ProjectRecord>,
+    removed: bool,
+}
+
 impl Books {
-    pub(crate) fn projects(&self) -> &[Arc<ProjectRecord>] {
-        &self.projects
+    /// In the order added.
+    pub(crate) fn projects(&self) -> impl Iterator<Item = &Arc<ProjectRecord>> {
+        self.projects.iter().filter(|entry| !entry.removed).map(|entry| &entry.record)
     }
 
     pub(crate) fn sessions(&self) -> &[Arc<SessionRecord>] {
@@ -62,7 +74,11 @@ impl Books {
     }
 
     pub(crate) fn project(&self, id: &ProjectId) -> Option<Project> {
-        self.projects.iter().find(|project| project.id == *id).map(|project| project.project())
+        self.projects().find(|project| project.id == *id).map(|project| project.project())
+    }
+
+    pub(crate) fn project_at(&self, path: &str) -> Option<Project> {
+        self.projects().find(|project| project.path == path).map(|project| project.project())
     }
 
     pub(crate) fn session(&self, id: &SessionId) -> Option<&Arc<SessionRecord>> {
@@ -87,21 +103,12 @@ impl Books {
     /// Says whether anything is different now; a change that changes nothing needs no write.
     pub(crate) fn apply(&mut self, change: &Change) -> Result<bool, CatalogError> {
         match change {
-            Change::AddProject(project) => {
-                if self.projects.iter().any(|known| known.path == project.path || known.id == project.id) {
-                    return Err(CatalogError::Duplicate(project.path.clone()));
-                }
-                self.projects.push(Arc::new(project.clone()));
-                Ok(true)
-            }
-            Change::RemoveProject(id) => {
-                let position = self
-                    .projects
-                    .iter()
-                    .position(|project| project.id == *id)
-                    .ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))?;
-                self.projects.remove(position);
-                Ok(true)
+            Change::AddProject(project) => self.add_project(project),
+            Change::RemoveProject(id) => self.remove_project(id),
+            Change::RestoreProject(id) => {
+                let entry = self.projects.iter_mut().find(|entry| entry.record.id == *id);
+                let entry = entry.ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))?;
+                Ok(std::mem::take(&mut entry.removed))
             }
             Change::AddSession(session) => {
                 if self.project(&session.project_id).is_none() {
@@ -115,6 +122,30 @@ impl Books {
             Change::MarkPrompted(id) => self.edit(id, |session| replace(&mut session.prompted, &true)),
             Change::SetId { from, to } => self.change_id(from, to),
         }
+    }
+
+    /// One that was removed since the start comes back as it was: in its place, with all that its record held.
+    fn add_project(&mut self, project: &ProjectRecord) -> Result<bool, CatalogError> {
+        let is_same = |entry: &Entry| entry.record.path == project.path || entry.record.id == project.id;
+        if self.projects.iter().any(|entry| !entry.removed && is_same(entry)) {
+            return Err(CatalogError::Duplicate(project.path.clone()));
+        }
+        match self.projects.iter_mut().find(|entry| is_same(entry)) {
+            Some(entry) => entry.removed = false,
+            None => self.projects.push(Entry { record: Arc::new(project.clone()), removed: false }),
+        }
+        Ok(true)
+    }
+
+    fn remove_project(&mut self, id: &ProjectId) -> Result<bool, CatalogError> {
+        let known = self.projects.iter_mut().find(|entry| !entry.removed && entry.record.id == *id);
+        known.ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))?.removed = true;
+        if self.projects.iter().filter(|entry| entry.removed).count() > REMOVED_MAX
+            && let Some(oldest) = self.projects.iter().position(|entry| entry.removed && entry.record.id != *id)
+        {
+            self.projects.remove(oldest);
+        }
+        Ok(true)
     }
 
     /// A record as a file holds it; its project may have been removed.

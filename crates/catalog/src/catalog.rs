@@ -73,19 +73,17 @@ impl Catalog {
         self.shared().lock.say(Some(address));
     }
 
-    /// The secret of this data directory, made on first use. Waits for the disk.
-    pub fn token(&self) -> Result<String, CatalogError> {
-        token::token(&self.shared().directory)
+    /// The secret of this data directory, made on first use; sentences about what was wrong with it join `notices`.
+    /// Waits for the disk.
+    pub fn token(&self, notices: &mut Vec<String>) -> Result<String, CatalogError> {
+        let (token, told) = token::token(&self.shared().directory)?;
+        notices.extend(told);
+        Ok(token)
     }
 
     /// `agents.json` as it lies there; `None` where there is none. Waits for the disk.
     pub fn agents_file(&self) -> Result<Option<String>, CatalogError> {
-        let directory = &self.shared().directory;
-        let Some(bytes) = directory.read(AGENTS_FILE, AGENTS_FILE_BYTES_MAX)? else { return Ok(None) };
-        String::from_utf8(bytes).map(Some).map_err(|error| {
-            let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
-            CatalogError::storage(&directory.file(AGENTS_FILE), source)
-        })
+        read_agents_file(&self.shared().directory)
     }
 
     pub fn dir(&self) -> &Path {
@@ -94,7 +92,7 @@ impl Catalog {
 
     /// In the order added.
     pub fn projects(&self) -> Vec<Project> {
-        self.shared().desk().books.projects().iter().map(|project| project.project()).collect()
+        self.shared().desk().books.projects().map(|project| project.project()).collect()
     }
 
     pub fn project(&self, id: &ProjectId) -> Option<Project> {
@@ -116,12 +114,21 @@ impl Catalog {
         };
         let project = record.project();
         self.shared().change(Change::AddProject(record)).await?;
-        Ok(project)
+        // One that was removed before came back as it was then. Somebody may have removed it again by now.
+        Ok(self.shared().desk().books.project_at(&project.path).unwrap_or(project))
     }
 
-    /// Its session records stay, and are found again when the same directory is added again.
+    /// Its session records stay, and are found again when the same directory is added again. Until the end of this run
+    /// its own record is kept too.
     pub async fn remove_project(&self, id: &ProjectId) -> Result<(), CatalogError> {
         self.shared().change(Change::RemoveProject(id.clone())).await
+    }
+
+    /// Takes back a removal of this run: the project is where and as it was, also when its directory is gone for now, as
+    /// that of every other project may be. Taking it back twice is no error.
+    pub async fn restore_project(&self, id: &ProjectId) -> Result<Project, CatalogError> {
+        self.shared().change(Change::RestoreProject(id.clone())).await?;
+        self.project(id).ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))
     }
 
     /// Directories that continue what was typed; at most 50, each with a slash at its end. Waits for the disk, half a
@@ -190,4 +197,12 @@ impl Catalog {
     fn shared(&self) -> &Shared {
         &self.office.shared
     }
+}
+
+pub(crate) fn read_agents_file(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
+    let Some(bytes) = directory.read(AGENTS_FILE, AGENTS_FILE_BYTES_MAX)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+        CatalogError::storage(&directory.file(AGENTS_FILE), source)
+    })
 }

@@ -32,6 +32,12 @@ impl DataDirectory {
         Ok(Self { path })
     }
 
+    /// Makes nothing.
+    pub(crate) fn visit(path: &Path) -> Result<Self, CatalogError> {
+        let path = std::path::absolute(path).map_err(|error| CatalogError::storage(path, error))?;
+        Ok(Self { path })
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -53,7 +59,7 @@ impl DataDirectory {
         };
         match read() {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
             Err(error) => Err(CatalogError::storage(&path, error)),
         }
     }

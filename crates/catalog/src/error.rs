@@ -31,7 +31,7 @@ pub enum CatalogError {
          please use the newer one",
         .file.display()
     )]
-    NewerVersion { file: PathBuf, version: u64, known: u64 },
+    NewerVersion { file: PathBuf, version: String, known: u64 },
     #[error("the data directory {} is in use by {by}", .dir.display())]
     Locked { dir: PathBuf, by: LockHolder },
     #[error("the catalog has stopped")]

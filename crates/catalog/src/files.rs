@@ -55,8 +55,9 @@ impl<R> Default for Contents<R> {
 /// Why nothing at all can be taken from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
+    /// The version as it is written there: a later build may count in words.
     #[error("file version {0} is newer than this build")]
-    Newer(u64),
+    Newer(String),
     #[error("{0}")]
     Damaged(String),
 }
@@ -76,11 +77,7 @@ fn parse<R: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<Contents<R>, Un
     // Raw values first: a newer version may have any shape inside, and one bad record must not cost the others.
     let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(damaged)?;
     let version = fields.remove("version").ok_or_else(|| Unreadable::Damaged("there is no version".into()))?;
-    match serde_json::from_str(version.get()).map_err(damaged)? {
-        FILE_VERSION => {}
-        newer if newer > FILE_VERSION => return Err(Unreadable::Newer(newer)),
-        other => return Err(Unreadable::Damaged(format!("there is no file version {other}"))),
-    }
+    check_version(version.get())?;
     let (list, earlier) = match fields.remove(key) {
         Some(list) => (list, false),
         None => match fields.remove("data") {
@@ -97,6 +94,22 @@ fn parse<R: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<Contents<R>, Un
         extra.insert(name, serde_json::from_str(value.get()).map_err(damaged)?);
     }
     Ok(Contents { records, extra, earlier, unreadable })
+}
+
+/// Whatever this build cannot have written, and does not know to be nonsense, is taken for a newer build's.
+fn check_version(written: &str) -> Result<(), Unreadable> {
+    const SHOWN_CHARACTERS_MAX: usize = 40;
+    let shown = || written.chars().take(SHOWN_CHARACTERS_MAX).collect::<String>();
+    match serde_json::from_str::<Value>(written) {
+        Ok(Value::Number(number)) if number.as_u64() == Some(FILE_VERSION) => Ok(()),
+        Ok(Value::Number(number)) if number.as_f64().is_some_and(|number| number < FILE_VERSION as f64) => {
+            Err(Unreadable::Damaged(format!("there is no file version {}", shown())))
+        }
+        Ok(Value::Number(_) | Value::String(_)) => Err(Unreadable::Newer(shown())),
+        // A number beyond every range is a number all the same.
+        Err(_) if written.starts_with(|c: char| c.is_ascii_digit()) => Err(Unreadable::Newer(shown())),
+        Ok(_) | Err(_) => Err(Unreadable::Damaged(format!("the version is {}", shown()))),
+    }
 }
 
 /// Record by record: those that can be read, and what is wrong with the others.
@@ -116,7 +129,7 @@ pub(crate) fn render(kind: FileKind, books: &Books) -> io::Result<Vec<u8>> {
     #[derive(Serialize)]
     struct Projects<'a> {
         version: u64,
-        projects: &'a [Arc<ProjectRecord>],
+        projects: Vec<&'a Arc<ProjectRecord>>,
         #[serde(flatten)]
         extra: &'a Map<String, Value>,
     }
@@ -130,7 +143,7 @@ pub(crate) fn render(kind: FileKind, books: &Books) -> io::Result<Vec<u8>> {
     let version = FILE_VERSION;
     let mut bytes = match kind {
         FileKind::Projects => {
-            let (projects, extra) = (books.projects(), &books.projects_extra);
+            let (projects, extra) = (books.projects().collect(), &books.projects_extra);
             serde_json::to_vec_pretty(&Projects { version, projects, extra })
         }
         FileKind::Sessions => {

@@ -16,9 +16,11 @@ mod paths;
 mod record;
 mod titles;
 mod token;
+mod visit;
 mod writer;
 
 pub use catalog::{Catalog, Opened};
 pub use error::{CatalogError, LockHolder};
 pub use record::{NEW_SESSION_TITLE, ProjectRecord, SessionRecord};
 pub use titles::title_from;
+pub use visit::{DirectoryState, ListState, TokenState, Visit};

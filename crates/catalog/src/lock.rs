@@ -6,6 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -16,6 +17,10 @@ use crate::error::{CatalogError, LockHolder};
 const LOCK_FILE: &str = "lock";
 /// Far more than a process id and an address need.
 const LOCK_BYTES_MAX: u64 = 4096;
+
+/// A visit takes microseconds. So many in a row are no visits.
+const VISITS_MAX: u32 = 5;
+const VISIT_TIME: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
@@ -34,7 +39,7 @@ impl DirectoryLock {
             .mode(0o600)
             .open(&path)
             .map_err(storage)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match take_exclusive(&file) {
             Ok(()) => {
                 let lock = Self { file };
                 lock.say(None);
@@ -70,6 +75,44 @@ impl Drop for DirectoryLock {
         if let Err(error) = flock(&self.file, FlockOperation::Unlock) {
             tracing::debug!(%error, "could not unlock the data directory");
         }
+    }
+}
+
+/// A visitor holds the lock for the moment in which it looks (see [`holder_of`]); it is not in the way.
+fn take_exclusive(file: &File) -> Result<(), Errno> {
+    for _ in 0..VISITS_MAX {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {}
+            answer => return answer,
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the kernel tells nobody when a lock is let go, short of waiting for it without end"
+        )]
+        std::thread::sleep(VISIT_TIME);
+    }
+    flock(file, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// Who holds the directory. Nobody does if the lock can be had, whatever the file still says.
+pub(crate) fn holder_of(directory: &DataDirectory) -> Result<Option<LockHolder>, CatalogError> {
+    let path = directory.file(LOCK_FILE);
+    let storage = |error| CatalogError::storage(&path, error);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(storage(error)),
+    };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {
+            // Closing the file would do it too; this is sooner.
+            flock(&file, FlockOperation::Unlock).map_err(|error| storage(error.into()))?;
+            Ok(None)
+        }
+        Err(Errno::WOULDBLOCK) => Ok(Some(holder(&file))),
+        Err(error) => Err(storage(error.into())),
     }
 }
 

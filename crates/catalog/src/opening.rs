@@ -15,7 +15,7 @@ use crate::paths;
 use crate::record::ProjectRecord;
 
 /// More than a million sessions. What is longer is not a file of ours.
-const FILE_BYTES_MAX: u64 = 512 * 1024 * 1024;
+pub(crate) const FILE_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 pub(crate) fn read_books(directory: &DataDirectory) -> Result<(Books, Vec<String>), CatalogError> {
     // Both are read before anything is moved: a newer file beside a damaged one leaves both alone.

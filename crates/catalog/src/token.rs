@@ -8,26 +8,59 @@ use std::os::unix::fs::PermissionsExt;
 use crate::directory::DataDirectory;
 use crate::error::CatalogError;
 
-const TOKEN_FILE: &str = "token";
+pub(crate) const TOKEN_FILE: &str = "token";
 const TOKEN_BYTES: usize = 32;
 const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
-pub(crate) fn token(directory: &DataDirectory) -> Result<String, CatalogError> {
+/// The secret, and sentences for the user about anything that was not as it should be.
+pub(crate) fn token(directory: &DataDirectory) -> Result<(String, Vec<String>), CatalogError> {
     let path = directory.file(TOKEN_FILE);
     let storage = |error| CatalogError::storage(&path, error);
-    if let Some(bytes) = directory.read(TOKEN_FILE, TOKEN_FILE_BYTES_MAX)? {
-        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
-        if is_token(&text) {
-            keep_private(directory).map_err(storage)?;
-            return Ok(text);
+    let mut notices = Vec::new();
+    if let Some(found) = read(directory)? {
+        if is_token(&found) {
+            if keep_private(directory).map_err(storage)? {
+                notices.push(format!(
+                    "The secret in {} could be read by other users of this machine; now it is private again. If \
+                     somebody may have read it, delete the file and restart.",
+                    path.display()
+                ));
+            }
+            return Ok((found, told(notices)));
         }
         // An empty or shortened secret must never open the door.
         let aside = directory.set_aside(TOKEN_FILE, "damaged")?;
-        tracing::warn!(%aside, "the token file held no token; a new one is made and the old file set aside");
+        notices.push(format!(
+            "The file {TOKEN_FILE} was damaged: it held no secret. It was set aside as {aside} in {} and a new secret was \
+             made, so every browser needs the link that was printed at this start.",
+            directory.path().display()
+        ));
     }
     let token = random_token().map_err(storage)?;
     directory.replace(TOKEN_FILE, format!("{token}\n").as_bytes())?;
-    Ok(token)
+    Ok((token, told(notices)))
+}
+
+fn told(notices: Vec<String>) -> Vec<String> {
+    notices.iter().for_each(|notice| tracing::warn!("{notice}"));
+    notices
+}
+
+/// What the file holds, without the newline at its end. A file that is too long holds no secret.
+fn read(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
+    match directory.read(TOKEN_FILE, TOKEN_FILE_BYTES_MAX) {
+        Ok(bytes) => Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())),
+        Err(CatalogError::Storage { source, .. }) if source.kind() == io::ErrorKind::FileTooLarge => {
+            Ok(Some(String::new()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The secret as it lies there; none is made, and nothing is mended.
+pub(crate) fn known(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
+    let Some(bytes) = directory.read(TOKEN_FILE, TOKEN_FILE_BYTES_MAX)? else { return Ok(None) };
+    Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|text| is_token(text)))
 }
 
 fn is_token(text: &str) -> bool {
@@ -44,13 +77,13 @@ fn random_token() -> io::Result<String> {
     }))
 }
 
-/// A backup or a careless copy may have opened it to others.
-fn keep_private(directory: &DataDirectory) -> io::Result<()> {
+/// A backup or a careless copy may have opened it to others. Says whether it was so.
+fn keep_private(directory: &DataDirectory) -> io::Result<bool> {
     let path = directory.file(TOKEN_FILE);
     let mode = fs::metadata(&path)?.permissions().mode();
     if mode & 0o077 == 0 {
-        return Ok(());
+        return Ok(false);
     }
-    tracing::warn!(path = %path.display(), "the token file was open to other users; now it is private again");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+    Ok(true)
 }

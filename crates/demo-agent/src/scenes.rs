@@ -11,6 +11,8 @@ const LONG_WORDS_MAX: usize = 200_000;
 const LONG_WORDS_DEFAULT: usize = 400;
 const CONTEXT_TOKENS: u64 = 200_000;
 
+const TOUR: [&str; 6] = ["think", "markdown", "plan", "edit", "run", "ask"];
+
 /// The prompt was cancelled: whoever is in the middle of something stops here.
 struct Cancelled;
 
@@ -31,7 +33,7 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
     let mut scenes: Vec<&str> =
         COMMANDS.iter().map(|(name, _)| *name).filter(|name| words.iter().any(|word| word == name)).collect();
     if scenes.contains(&"tour") {
-        scenes = vec!["think", "markdown", "plan", "edit", "run", "ask"];
+        scenes = TOUR.to_vec();
     }
     let long: Option<usize> = words.iter().find_map(|word| word.parse().ok());
     let mut failed = false;
@@ -39,6 +41,7 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
         if scenes.is_empty() {
             stage.say(texts::GREETING)?;
         }
+        let is_tour = scenes == TOUR;
         for scene in scenes {
             match scene {
                 "help" => stage.say(&texts::help())?,
@@ -52,6 +55,9 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
                 "fail" => failed = true,
                 _ => std::process::exit(1),
             }
+        }
+        if is_tour {
+            stage.say(texts::TOUR_END)?;
         }
         Ok(())
     })();

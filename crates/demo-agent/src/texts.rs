@@ -87,6 +87,9 @@ pub(crate) const COMMAND_OUTPUT: &[&str] = &[
 
 pub(crate) const PLAN: &[&str] = &["Look at the code", "Write the change", "Run the tests"];
 
+pub(crate) const TOUR_END: &str = "That was the tour. One thing is yours to try: send `long 2000` and press Stop while I talk. What \
+I have said by then stays, and you can go on at once.";
+
 pub(crate) const WORDS: &str = "the quick brown fox jumps over the lazy dog while seven wizards quietly boil a pot of \
 ink and every letter learns to wait for its own small delay";
 

@@ -1,10 +1,11 @@
 //! Which agents are offered, in the order pickers show them.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use catalog::Catalog;
+use catalog::CatalogError;
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings, parse_agents};
 use providers::claude::{ClaudeConfig, ClaudeProvider};
 use providers::{Provider, Registry};
@@ -13,31 +14,37 @@ use crate::settings::Agents;
 
 /// A wrong command line is the user's to mend at once. A wrong `agents.json` only costs the agents in it, and is told
 /// in every window. Nothing is started here.
-pub(crate) fn registry(settings: &Agents, catalog: &Catalog, notices: &mut Vec<String>) -> anyhow::Result<Registry> {
+/// `file` is `agents.json`, as far as there is one.
+pub(crate) fn registry(
+    settings: &Agents,
+    data_dir: &Path,
+    file: Result<Option<String>, CatalogError>,
+    notices: &mut Vec<String>,
+) -> anyhow::Result<Registry> {
     let acp = AcpSettings {
         start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
         silence_after: Duration::from_millis(settings.acp_prompt_timeout_ms),
         ..AcpSettings::default()
     };
     let mut agents = vec![AcpAgent::codex(&settings.codex_acp_cmd).context("--codex-acp-cmd (CODEX_ACP_CMD)")?];
-    match configured(catalog) {
+    match configured(file) {
         Ok(configured) => agents.extend(configured),
         Err(error) => {
             tracing::warn!("agents.json: {error:#}");
             notices.push(format!("The agents of agents.json are not offered: {error:#}."));
         }
     }
-    agents.push(demo(catalog)?);
+    agents.push(demo(data_dir)?);
     let provider = |agent| Arc::new(AcpProvider::new(agent, acp.clone())) as Arc<dyn Provider>;
     let claude: Arc<dyn Provider> = Arc::new(ClaudeProvider::new(claude_config(settings))?);
     Ok(Registry::new(std::iter::once(claude).chain(agents.into_iter().map(provider))))
 }
 
 /// Last in the list, and always there: this program itself, with its sessions beside ours.
-fn demo(catalog: &Catalog) -> anyhow::Result<AcpAgent> {
+fn demo(data_dir: &Path) -> anyhow::Result<AcpAgent> {
     let program = std::env::current_exe().context("where is this program?")?;
     let mut agent = AcpAgent::demo(program, env!("CARGO_PKG_VERSION"))?;
-    agent.command = agent.command.env("LIMINAL_DATA_DIR", catalog.dir());
+    agent.command = agent.command.env("LIMINAL_DATA_DIR", data_dir);
     Ok(agent)
 }
 
@@ -53,7 +60,7 @@ fn claude_config(settings: &Agents) -> ClaudeConfig {
     }
 }
 
-fn configured(catalog: &Catalog) -> anyhow::Result<Vec<AcpAgent>> {
-    let Some(text) = catalog.agents_file()? else { return Ok(Vec::new()) };
+fn configured(file: Result<Option<String>, CatalogError>) -> anyhow::Result<Vec<AcpAgent>> {
+    let Some(text) = file? else { return Ok(Vec::new()) };
     Ok(parse_agents(&text)?)
 }

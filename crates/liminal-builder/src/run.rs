@@ -8,16 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use catalog::{Catalog, CatalogError, Opened};
-use server::{Access, Hosts, Secret};
+use protocol::CliType;
+use server::{Access, Hosts, Patience, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::{agents, browser, listen};
-
-/// From the first Ctrl-C to the end, whatever the agents do.
-const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+use crate::{agents, browser, farewell, listen};
 
 pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("could not listen for signals")?;
@@ -25,46 +23,52 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     let Opened { catalog, mut notices } = Catalog::open(&data_dir).map_err(explain)?;
     let secret = match settings.listening.no_auth {
         true => None,
-        false => Some(Secret::new(catalog.token().map_err(explain)?)),
+        false => Some(Secret::new(catalog.token(&mut notices).map_err(explain)?)),
     };
-    let registry = agents::registry(&settings.agents, &catalog, &mut notices)?;
+    let registry = agents::registry(&settings.agents, catalog.dir(), catalog.agents_file(), &mut notices)?;
+    let known: Vec<_> = registry.iter().map(|agent| (agent.cli_type().clone(), agent.name().to_owned())).collect();
+    let names = |cli_type: &CliType| {
+        let name = known.iter().find(|(known, _)| known == cli_type).map(|(_, name)| name.as_str());
+        name.unwrap_or(cli_type.as_str()).to_owned()
+    };
     let listener = listen::bind(address).await?;
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
-    let access = Access::new(Hosts::new(bound, &settings.listening.allowed_hosts), secret);
+    let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), secret);
     let hub = Hub::start(catalog.clone(), registry, facts(notices));
 
+    // Beside the start, which it must not slow down.
+    drop(tokio::task::spawn_blocking(agent_process::end_leftovers));
     greet(&data_dir, &link(&base_url, access.secret.as_ref()));
     if !bound.ip().is_loopback() && settings.listening.allowed_hosts.is_empty() {
         tracing::warn!("other machines can connect but are refused: name this one with --allowed-hosts");
     }
     if browser::is_wanted(&settings.opening) {
         let ticket = access.secret.is_some().then(|| access.ticket.issue());
-        browser::open(&link(&base_url, ticket.as_ref()));
+        if let Err(error) = browser::open(&link(&base_url, ticket.as_ref())) {
+            tracing::warn!("{error:#}");
+        }
     }
 
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(server::run(listener, access, hub.clone(), stop.clone()));
+    let mut serving = std::pin::pin!(server::run(listener, access, Patience::default(), hub.clone(), stop.clone()));
     tokio::select! {
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}
     }
-    match hub.working_sessions().len() {
-        0 => say("Stopping. Press Ctrl-C again to leave at once."),
-        1 => say("Stopping; one agent is still working. Press Ctrl-C again to leave at once."),
-        working => say(&format!("Stopping; {working} agents are still working. Press Ctrl-C again to leave at once.")),
-    }
+    say(&farewell::words(&hub.working_sessions(), |session| names(&session.cli_type)));
     let drained = async {
         stop.cancel();
         serving.await;
         hub.drain().await;
         catalog.flush().await
     };
+    let stop_time_max = Duration::from_millis(settings.files.stop_time_ms);
     tokio::select! {
-        drained = tokio::time::timeout(DRAIN_TIME_MAX, drained) => match drained {
+        drained = tokio::time::timeout(stop_time_max, drained) => match drained {
             Ok(Ok(())) => Ok(ExitCode::SUCCESS),
             Ok(Err(error)) => Err(explain(error)),
-            Err(_) => Err(anyhow!("could not stop everything within {} seconds; left anyway", DRAIN_TIME_MAX.as_secs())),
+            Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; left anyway")),
         },
         asked = signals.next() => Ok(asked.exit_code()),
     }

@@ -1,11 +1,15 @@
 //! Everything that can be set, by flag or by environment variable; the flag wins.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
+use server::HostName;
+
+use crate::commands::Command;
 
 /// All your coding agents, in all your projects, in one local page.
 ///
@@ -27,20 +31,18 @@ pub(crate) struct Settings {
     pub(crate) opening: Opening,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
-    DemoAgent,
-}
-
 const EXAMPLES: &str = "\
 Examples:
   liminal-builder                        start, and open the page in the browser
   liminal-builder --port 0 --no-open     any free port; only print the link
   CODEX_ACP_CMD='npx codex-acp' liminal-builder
+  liminal-builder doctor                 is everything in order?
+  id=$(liminal-builder new codex)        a session in this directory, on the server that runs
+  liminal-builder send $id 'Say hello'   and its answer
 
 The first Ctrl-C stops the agents and saves everything, within 10 seconds; the second one leaves at once.
-Exit status: 0 stopped as asked, 1 could not start or could not stop in time, 2 wrong usage.";
+Exit status: 0 stopped as asked, 1 could not start or could not stop in time, 2 wrong usage. Commands have more: see
+`liminal-builder help send`.";
 
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where it listens")]
@@ -54,15 +56,8 @@ pub(crate) struct Listening {
     pub(crate) port: u16,
 
     /// More host names to answer to, as behind a proxy: name or name:port, separated by commas
-    #[arg(
-        long,
-        env = "LIMINAL_ALLOWED_HOSTS",
-        value_name = "NAMES",
-        value_delimiter = ',',
-        hide_env_values = true,
-        value_parser = host_name
-    )]
-    pub(crate) allowed_hosts: Vec<String>,
+    #[arg(long, env = "LIMINAL_ALLOWED_HOSTS", value_name = "NAMES", value_delimiter = ',', hide_env_values = true)]
+    pub(crate) allowed_hosts: Vec<HostName>,
 
     /// Let every program and every user of this machine in, without the secret. Loopback only
     #[arg(long)]
@@ -73,7 +68,7 @@ pub(crate) struct Listening {
 #[command(next_help_heading = "Files and logs")]
 pub(crate) struct Files {
     /// Where projects, sessions and the secret are kept [default: ~/.liminal-builder]
-    #[arg(long, env = "LIMINAL_DATA_DIR", value_name = "DIRECTORY", hide_env_values = true)]
+    #[arg(long, env = "LIMINAL_DATA_DIR", value_name = "DIRECTORY", global = true, hide_env_values = true)]
     data_dir: Option<PathBuf>,
 
     /// What to log: error, warn, info, debug or trace, also per module, as in "info,server=debug"
@@ -83,6 +78,10 @@ pub(crate) struct Files {
     /// Log as JSON, one object per line
     #[arg(long)]
     pub(crate) log_json: bool,
+
+    /// From the first Ctrl-C to the end, whatever the agents do
+    #[arg(long, value_name = "MS", default_value_t = 10_000, hide = true)]
+    pub(crate) stop_time_ms: u64,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -119,6 +118,24 @@ pub(crate) struct Opening {
     /// Only print the link. Without either flag the page opens when this is a terminal with a display
     #[arg(long, overrides_with = "open", action = ArgAction::SetTrue)]
     pub(crate) no_open: bool,
+}
+
+impl Settings {
+    /// What the command line and the environment say. Ends the program when they say nothing sensible, or ask for help.
+    pub(crate) fn read() -> Self {
+        let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+        let matches = without_empty(Self::command(), &is_empty).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// A variable that is set to nothing is not set: `LIMINAL_PORT= liminal-builder` is how a shell leaves one away.
+fn without_empty(command: clap::Command, is_empty: &impl Fn(&OsStr) -> bool) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_env() {
+        Some(name) if is_empty(name) => arg.env(Resettable::Reset),
+        _ => arg,
+    });
+    command.mut_subcommands(|subcommand| without_empty(subcommand, is_empty))
 }
 
 impl Listening {
@@ -168,18 +185,8 @@ fn data_dir(given: Option<&Path>, home: Option<OsString>) -> anyhow::Result<Path
     }
 }
 
-fn host_name(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    match text.contains("//") || text.contains('/') || text.contains('*') || text.contains(char::is_whitespace) {
-        true => Err("give host names as in `box.example` or `box.example:8443`, without http:// and without *".into()),
-        false => Ok(text.to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     fn parse(args: &[&str]) -> Settings {
@@ -218,9 +225,11 @@ mod tests {
     #[test]
     fn host_names_are_separated_by_commas_and_hold_no_urls() {
         let settings = parse(&["--allowed-hosts", "box.example, other.example:8443"]);
-        assert_eq!(settings.listening.allowed_hosts, ["box.example", "other.example:8443"]);
-        for bad in ["http://box.example", "*.example", "box.example/"] {
-            assert!(Settings::try_parse_from(["liminal-builder", "--allowed-hosts", bad]).is_err(), "{bad}");
+        let names = ["box.example", "other.example:8443"].map(|name| name.parse().unwrap());
+        assert_eq!(settings.listening.allowed_hosts, names);
+        for bad in ["http://box.example", "*.example", "box.example/", "good.example,:8443", "box:port", "a,,b"] {
+            let refused = Settings::try_parse_from(["liminal-builder", "--allowed-hosts", bad]).unwrap_err();
+            assert!(refused.to_string().contains("not a host name"), "{bad}: {refused}");
         }
     }
 

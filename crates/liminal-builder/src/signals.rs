@@ -14,16 +14,18 @@ pub(crate) struct Asked {
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    hang_up: Signal,
+    /// None under `nohup`: who started us ignored it, so that the end of the terminal is not ours.
+    hang_up: Option<Signal>,
 }
 
 impl Signals {
     pub(crate) fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
+        // Asked before anything is installed: afterwards the answer is gone.
+        let hang_up = match agent_process::is_ignored(SignalKind::hangup().as_raw_value()) {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        };
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hang_up })
     }
 
     /// Ctrl-C, a polite kill, or the end of the terminal.
@@ -31,9 +33,18 @@ impl Signals {
         let kind = tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = self.hang_up.recv() => SignalKind::hangup(),
+            () = hung_up(self.hang_up.as_mut()) => SignalKind::hangup(),
         };
         Asked { number: u8::try_from(kind.as_raw_value()).unwrap_or_default() }
+    }
+}
+
+async fn hung_up(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
     }
 }
 

@@ -64,6 +64,8 @@ client_messages! {
     "project:list" => ProjectList {},
     "project:add" => ProjectAdd { path: String },
     "project:remove" => ProjectRemove { project_id: ProjectId },
+    /// Takes a removal of this run back: the project is where and as it was, and its directory is not looked at.
+    "project:restore" => ProjectRestore { project_id: ProjectId },
     "session:list" => SessionList { project_id: ProjectId },
     "session:create" => SessionCreate { project_id: ProjectId, cli_type: CliType },
     /// With `since`, only what happened after that `seq` is wanted.

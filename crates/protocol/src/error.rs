@@ -2,55 +2,53 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Stable names of everything that can go wrong, as browsers and scripts see them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ErrorCode {
-    InvalidMessage,
-    ProjectPathInvalid,
-    ProjectDuplicate,
-    ProjectNotFound,
-    SessionNotFound,
-    SessionLoadFailed,
-    SessionCreateFailed,
-    TurnInProgress,
-    UnsupportedCliType,
-    AgentNotInstalled,
-    AgentHandshakeFailed,
-    AgentUnavailable,
-    AgentProtocolError,
-    ProcessCrash,
-    ProjectIdRequired,
-    StorageFailed,
-    Forbidden,
-    Unauthorized,
-    InternalError,
+/// One list of codes, so that none can be left out of `ALL`.
+macro_rules! error_codes {
+    ($($code:ident = $written:literal,)+) => {
+        /// Stable names of everything that can go wrong, as browsers and scripts see them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(ts_rs::TS))]
+        #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+        pub enum ErrorCode {
+            $($code,)+
+        }
+
+        impl ErrorCode {
+            pub const ALL: [Self; [$($written),+].len()] = [$(Self::$code),+];
+
+            /// The code as it is written on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$code => $written,)+
+                }
+            }
+        }
+    };
+}
+
+error_codes! {
+    InvalidMessage = "INVALID_MESSAGE",
+    ProjectPathInvalid = "PROJECT_PATH_INVALID",
+    ProjectDuplicate = "PROJECT_DUPLICATE",
+    ProjectNotFound = "PROJECT_NOT_FOUND",
+    SessionNotFound = "SESSION_NOT_FOUND",
+    SessionLoadFailed = "SESSION_LOAD_FAILED",
+    SessionCreateFailed = "SESSION_CREATE_FAILED",
+    TurnInProgress = "TURN_IN_PROGRESS",
+    UnsupportedCliType = "UNSUPPORTED_CLI_TYPE",
+    AgentNotInstalled = "AGENT_NOT_INSTALLED",
+    AgentHandshakeFailed = "AGENT_HANDSHAKE_FAILED",
+    AgentUnavailable = "AGENT_UNAVAILABLE",
+    AgentProtocolError = "AGENT_PROTOCOL_ERROR",
+    ProcessCrash = "PROCESS_CRASH",
+    ProjectIdRequired = "PROJECT_ID_REQUIRED",
+    StorageFailed = "STORAGE_FAILED",
+    Forbidden = "FORBIDDEN",
+    Unauthorized = "UNAUTHORIZED",
+    InternalError = "INTERNAL_ERROR",
 }
 
 impl ErrorCode {
-    pub const ALL: [Self; 19] = [
-        Self::InvalidMessage,
-        Self::ProjectPathInvalid,
-        Self::ProjectDuplicate,
-        Self::ProjectNotFound,
-        Self::SessionNotFound,
-        Self::SessionLoadFailed,
-        Self::SessionCreateFailed,
-        Self::TurnInProgress,
-        Self::UnsupportedCliType,
-        Self::AgentNotInstalled,
-        Self::AgentHandshakeFailed,
-        Self::AgentUnavailable,
-        Self::AgentProtocolError,
-        Self::ProcessCrash,
-        Self::ProjectIdRequired,
-        Self::StorageFailed,
-        Self::Forbidden,
-        Self::Unauthorized,
-        Self::InternalError,
-    ];
-
     /// What a person reads. `about` is the agent's name, the agent type or the agent's own words, where the text has a
     /// place for it.
     pub fn message(self, about: &str) -> String {
@@ -74,31 +72,6 @@ impl ErrorCode {
             Self::Forbidden => "This request is not allowed.".into(),
             Self::Unauthorized => "Open the link that Liminal Builder printed when it started.".into(),
             Self::InternalError => "Unexpected server error.".into(),
-        }
-    }
-
-    /// The code as it is written on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidMessage => "INVALID_MESSAGE",
-            Self::ProjectPathInvalid => "PROJECT_PATH_INVALID",
-            Self::ProjectDuplicate => "PROJECT_DUPLICATE",
-            Self::ProjectNotFound => "PROJECT_NOT_FOUND",
-            Self::SessionNotFound => "SESSION_NOT_FOUND",
-            Self::SessionLoadFailed => "SESSION_LOAD_FAILED",
-            Self::SessionCreateFailed => "SESSION_CREATE_FAILED",
-            Self::TurnInProgress => "TURN_IN_PROGRESS",
-            Self::UnsupportedCliType => "UNSUPPORTED_CLI_TYPE",
-            Self::AgentNotInstalled => "AGENT_NOT_INSTALLED",
-            Self::AgentHandshakeFailed => "AGENT_HANDSHAKE_FAILED",
-            Self::AgentUnavailable => "AGENT_UNAVAILABLE",
-            Self::AgentProtocolError => "AGENT_PROTOCOL_ERROR",
-            Self::ProcessCrash => "PROCESS_CRASH",
-            Self::ProjectIdRequired => "PROJECT_ID_REQUIRED",
-            Self::StorageFailed => "STORAGE_FAILED",
-            Self::Forbidden => "FORBIDDEN",
-            Self::Unauthorized => "UNAUTHORIZED",
-            Self::InternalError => "INTERNAL_ERROR",
         }
     }
 }

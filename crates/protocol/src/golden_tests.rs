@@ -1,7 +1,9 @@
 //! One JSON file per message variant, written by Rust (`UPDATE_GOLDENS=1 cargo test -p protocol`), read by JavaScript.
 //!
-//! The `match`es that name the files are exhaustive: a new variant does not compile before it has a file.
+//! The tables that name the files are exhaustive: a new variant does not compile before it has a file, and the test
+//! fails before it has a sample.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +11,32 @@ use serde_json::{Value, json};
 
 use crate::*;
 
-fn check(file: &str, value: &Value) {
+/// Names the file of every variant; the second half lists them all.
+macro_rules! files {
+    ($type:ty; $($pattern:pat => $file:literal),+ $(,)?) => {{
+        fn file(value: &$type) -> &'static str {
+            match value { $($pattern => $file),+ }
+        }
+        (file, [$($file),+])
+    }};
+}
+
+/// Looks at each sample with the name of its file, and sees to it that there is one for every file.
+fn each<T, const N: usize>(
+    samples: impl IntoIterator<Item = T>,
+    (file, all): (impl Fn(&T) -> &'static str, [&'static str; N]),
+    mut look: impl FnMut(&str, T),
+) {
+    let mut missing = BTreeSet::from(all);
+    for sample in samples {
+        let file = file(&sample);
+        missing.remove(file);
+        look(file, sample);
+    }
+    assert!(missing.is_empty(), "there is no sample for {missing:?}");
+}
+
+pub(crate) fn check(file: &str, value: &Value) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("goldens").join(file);
     let text = serde_json::to_string_pretty(value).unwrap() + "\n";
     if std::env::var_os("UPDATE_GOLDENS").is_some() {
@@ -20,13 +47,13 @@ fn check(file: &str, value: &Value) {
     assert_eq!(golden, text, "{}", path.display());
 }
 
-fn at() -> Timestamp {
+pub(crate) fn at() -> Timestamp {
     Timestamp::parse("2026-11-15T21:15:56.123Z").unwrap()
 }
-fn session_id() -> SessionId {
+pub(crate) fn session_id() -> SessionId {
     SessionId::parse("claude-code:4f0c1a52-7d6e-4b0a-9a53-0f6d3f1f2a10").unwrap()
 }
-fn turn_id() -> TurnId {
+pub(crate) fn turn_id() -> TurnId {
     TurnId::parse("turn-1").unwrap()
 }
 fn item_id() -> ItemId {
@@ -35,10 +62,10 @@ fn item_id() -> ItemId {
 fn call_id() -> CallId {
     CallId::parse("toolu_01").unwrap()
 }
-fn cli_type() -> CliType {
+pub(crate) fn cli_type() -> CliType {
     CliType::parse("claude-code").unwrap()
 }
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     Project {
         id: ProjectId::parse("5bd1bd8a-43f7-5a3e-8a5c-3b4a3f7b9d01").unwrap(),
         path: "/home/dev/demo".into(),
@@ -46,7 +73,7 @@ fn project() -> Project {
         added_at: at(),
     }
 }
-fn state() -> SessionState {
+pub(crate) fn state() -> SessionState {
     SessionState {
         attention: Attention::Working,
         reason: Some("Run cargo test".into()),
@@ -54,7 +81,7 @@ fn state() -> SessionState {
         since: Some(at()),
     }
 }
-fn summary() -> SessionSummary {
+pub(crate) fn summary() -> SessionSummary {
     SessionSummary {
         id: session_id(),
         project_id: project().id,
@@ -137,16 +164,16 @@ fn every_upsert_has_its_golden_file() {
             tool: Some(tool()),
         },
     ];
-    for body in bodies {
-        let file = match &body {
-            UpsertBody::Message { .. } => "upsert.message.json",
-            UpsertBody::Thinking { .. } => "upsert.thinking.json",
-            UpsertBody::ToolCall { .. } => "upsert.tool_call.json",
-        };
+    let files = files!(UpsertBody;
+        UpsertBody::Message { .. } => "upsert.message.json",
+        UpsertBody::Thinking { .. } => "upsert.thinking.json",
+        UpsertBody::ToolCall { .. } => "upsert.tool_call.json",
+    );
+    each(bodies, files, |file, body| {
         let value = serde_json::to_value(upsert(body.clone())).unwrap();
         check(file, &value);
         assert_eq!(serde_json::from_value::<Upsert>(value).unwrap(), upsert(body));
-    }
+    });
     let mut failed = message();
     failed.status = UpsertStatus::Error;
     failed.error_code = Some("PROCESS_CRASH".into());
@@ -197,16 +224,16 @@ fn turn_events() -> [TurnEvent; 3] {
 
 #[test]
 fn every_turn_event_has_its_golden_file() {
-    for event in turn_events() {
-        let file = match &event {
-            TurnEvent::TurnStarted { .. } => "turn.turn_started.json",
-            TurnEvent::TurnComplete { .. } => "turn.turn_complete.json",
-            TurnEvent::TurnError { .. } => "turn.turn_error.json",
-        };
+    let files = files!(TurnEvent;
+        TurnEvent::TurnStarted { .. } => "turn.turn_started.json",
+        TurnEvent::TurnComplete { .. } => "turn.turn_complete.json",
+        TurnEvent::TurnError { .. } => "turn.turn_error.json",
+    );
+    each(turn_events(), files, |file, event| {
         let value = serde_json::to_value(&event).unwrap();
         check(file, &value);
         assert_eq!(serde_json::from_value::<TurnEvent>(value).unwrap(), event);
-    }
+    });
 }
 
 /// TC-1.1a to e, TC-1.2a to c.
@@ -253,27 +280,23 @@ fn every_stream_event_has_its_golden_file() {
         }),
         StreamPayload::ResponseError(ResponseError { error: error() }),
     ];
-    for payload in payloads {
-        let file = match &payload {
-            StreamPayload::ResponseStart(_) => "response_start",
-            StreamPayload::ItemStart(start) => match start.item_type {
-                ItemType::Message => "item_start.message",
-                ItemType::Reasoning => "item_start.reasoning",
-                ItemType::FunctionCall => "item_start.function_call",
-                ItemType::FunctionCallOutput => "item_start.function_call_output",
-            },
-            StreamPayload::ItemDelta(_) => "item_delta",
-            StreamPayload::ItemDone(done) => match &done.final_item {
-                FinalItem::Message { .. } => "item_done.message",
-                FinalItem::Reasoning { .. } => "item_done.reasoning",
-                FinalItem::FunctionCall { .. } => "item_done.function_call",
-                FinalItem::FunctionCallOutput { .. } => "item_done.function_call_output",
-            },
-            StreamPayload::ItemError(_) => "item_error",
-            StreamPayload::ItemCancelled(_) => "item_cancelled",
-            StreamPayload::ResponseDone(_) => "response_done",
-            StreamPayload::ResponseError(_) => "response_error",
-        };
+    let files = files!(StreamPayload;
+        StreamPayload::ResponseStart(_) => "response_start",
+        StreamPayload::ItemStart(ItemStart { item_type: ItemType::Message, .. }) => "item_start.message",
+        StreamPayload::ItemStart(ItemStart { item_type: ItemType::Reasoning, .. }) => "item_start.reasoning",
+        StreamPayload::ItemStart(ItemStart { item_type: ItemType::FunctionCall, .. }) => "item_start.function_call",
+        StreamPayload::ItemStart(ItemStart { item_type: ItemType::FunctionCallOutput, .. }) => "item_start.function_call_output",
+        StreamPayload::ItemDelta(_) => "item_delta",
+        StreamPayload::ItemDone(ItemDone { final_item: FinalItem::Message { .. }, .. }) => "item_done.message",
+        StreamPayload::ItemDone(ItemDone { final_item: FinalItem::Reasoning { .. }, .. }) => "item_done.reasoning",
+        StreamPayload::ItemDone(ItemDone { final_item: FinalItem::FunctionCall { .. }, .. }) => "item_done.function_call",
+        StreamPayload::ItemDone(ItemDone { final_item: FinalItem::FunctionCallOutput { .. }, .. }) => "item_done.function_call_output",
+        StreamPayload::ItemError(_) => "item_error",
+        StreamPayload::ItemCancelled(_) => "item_cancelled",
+        StreamPayload::ResponseDone(_) => "response_done",
+        StreamPayload::ResponseError(_) => "response_error",
+    );
+    each(payloads, files, |file, payload| {
         let event = StreamEvent {
             event_id: EventId::parse("event-1").unwrap(),
             timestamp: at(),
@@ -284,7 +307,7 @@ fn every_stream_event_has_its_golden_file() {
         let value = serde_json::to_value(&event).unwrap();
         check(&format!("stream.{file}.json"), &value);
         assert_eq!(StreamEvent::parse(&value.to_string()).unwrap(), event);
-    }
+    });
 }
 
 #[test]
@@ -294,6 +317,7 @@ fn every_client_message_has_its_golden_file_and_is_read_back() {
         ClientMessage::ProjectList {},
         ClientMessage::ProjectAdd { path: "~/demo".into() },
         ClientMessage::ProjectRemove { project_id: project_id.clone() },
+        ClientMessage::ProjectRestore { project_id: project_id.clone() },
         ClientMessage::SessionList { project_id: project_id.clone() },
         ClientMessage::SessionCreate { project_id, cli_type: cli_type() },
         ClientMessage::SessionOpen { session_id: session_id.clone(), since: Some(7) },
@@ -315,14 +339,16 @@ fn every_client_message_has_its_golden_file_and_is_read_back() {
         ClientMessage::PathComplete { prefix: "~/de".into() },
         ClientMessage::AgentList {},
     ];
-    assert_eq!(messages.len(), ClientMessage::TYPES.len());
+    let mut missing = BTreeSet::from_iter(ClientMessage::TYPES);
     for message in messages {
+        missing.remove(&message.wire_type());
         let mut value = serde_json::to_value(&message).unwrap();
         value["requestId"] = json!("r1");
         check(&format!("client.{}.json", message.wire_type().replace(':', ".")), &value);
         let frame = ClientFrame::parse(&value.to_string()).unwrap();
         assert_eq!(frame, ClientFrame { request_id: Some("r1".into()), message });
     }
+    assert!(missing.is_empty(), "there is no sample for {missing:?}");
 }
 
 #[test]
@@ -435,8 +461,7 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
             install_hint: Some("npm install -g @anthropic-ai/claude-code".into()),
         }),
     ];
-    for message in messages {
-        let file = match &message {
+    let files = files!(ServerMessage;
             ServerMessage::ServerHello { .. } => "server.hello",
             ServerMessage::ProjectList { .. } => "project.list",
             ServerMessage::ProjectAdded { .. } => "project.added",
@@ -459,10 +484,11 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
             ServerMessage::AgentStatus { .. } => "agent.status",
             ServerMessage::Ack {} => "ack",
             ServerMessage::Error(_) => "error",
-        };
+    );
+    each(messages, files, |file, message| {
         let frame = ServerFrame { message, request_id: Some("r1".into()) };
         let value = serde_json::to_value(&frame).unwrap();
         check(&format!("server.{file}.json"), &value);
         assert_eq!(serde_json::from_value::<ServerFrame>(value).unwrap(), frame);
-    }
+    });
 }

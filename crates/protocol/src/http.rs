@@ -50,6 +50,12 @@ pub struct SentBody {
     pub turn_id: TurnId,
 }
 
+/// Answer of `POST /api/ticket`: where a browser gets in, once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TicketBody {
+    pub path: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
     pub error: ErrorMessage,

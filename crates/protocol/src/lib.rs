@@ -35,4 +35,6 @@ pub use upsert::{
 #[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
+mod http_golden_tests;
+#[cfg(test)]
 mod typescript_tests;

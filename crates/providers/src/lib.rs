@@ -14,7 +14,7 @@ mod registry;
 
 pub use outlet::Outlet;
 pub use provider::{
-    EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderEvent,
-    ProviderSession, StatusReport,
+    EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, Login, NewSession, OpenSession, Provider, ProviderError,
+    ProviderEvent, ProviderSession, StatusReport, Trial,
 };
 pub use registry::Registry;

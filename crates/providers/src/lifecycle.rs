@@ -18,8 +18,10 @@ const DELAY_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct Lifecycle {
     state: State,
-    /// Restarts since the agent last proved itself.
+    /// Restarts by ourselves since the agent last proved itself.
     restarts: u32,
+    /// The restart under way was asked for by the user.
+    by_hand: bool,
     /// Why it was lost.
     detail: Option<String>,
 }
@@ -67,11 +69,11 @@ impl Lifecycle {
         }
     }
 
-    /// The user asks for a restart, whatever the state. One failure then ends it: no more tries follow by themselves.
-    /// False when a start is already under way.
+    /// The user asks for a restart, whatever the state. If it fails, no more tries follow by themselves; if it does not,
+    /// the count begins anew. False when a start is already under way.
     pub fn restart_by_hand(&mut self) -> bool {
         let idle = !matches!(self.state, State::Starting | State::Restarting);
-        self.restarts = RESTARTS_MAX;
+        self.by_hand = true;
         self.state = State::Restarting;
         idle
     }
@@ -88,6 +90,9 @@ impl Lifecycle {
     pub fn connected(&mut self) {
         self.state = State::Connected;
         self.detail = None;
+        if std::mem::take(&mut self.by_hand) {
+            self.restarts = 0;
+        }
     }
 
     /// It did something for a user, so its next loss counts as the first. An agent that dies again before that has
@@ -104,9 +109,10 @@ impl Lifecycle {
         }
         let was_connected = self.state == State::Connected;
         let first_start = self.state == State::Starting;
+        let by_hand = std::mem::take(&mut self.by_hand);
         self.detail = Some(loss.detail).filter(|detail| !detail.is_empty());
         self.state = State::Disconnected;
-        if first_start || !loss.wanted || self.restarts >= RESTARTS_MAX {
+        if first_start || by_hand || !loss.wanted || self.restarts >= RESTARTS_MAX {
             return vec![self.report(now)];
         }
         let lost = was_connected.then(|| self.report(now));
@@ -133,7 +139,7 @@ impl Lifecycle {
         };
         let attempt = match self.state {
             State::Waiting { .. } => Some(self.restarts + 1),
-            State::Restarting => Some(self.restarts.max(1)),
+            State::Restarting if !self.by_hand => Some(self.restarts.max(1)),
             _ => None,
         };
         let retry_in_ms =
@@ -242,15 +248,26 @@ mod tests {
         lifecycle.lost(crash(), seconds(0));
         assert!(lifecycle.restart_by_hand());
         assert!(!lifecycle.restart_by_hand());
-        assert_eq!(lifecycle.report(seconds(0)).status, Reconnecting);
+        let report = lifecycle.report(seconds(0));
+        assert_eq!((report.status, report.attempt), (Reconnecting, None));
         assert_eq!(statuses(&lifecycle.lost(crash(), seconds(0))), [Disconnected]);
         assert_eq!(lifecycle.deadline(), None);
 
         assert!(lifecycle.restart_by_hand());
         lifecycle.connected();
-        lifecycle.proved();
         lifecycle.lost(crash(), seconds(0));
-        assert_eq!(lifecycle.deadline(), Some(seconds(1)));
+        assert_eq!(lifecycle.deadline(), Some(seconds(1)), "the count begins anew");
+    }
+
+    #[test]
+    fn a_restart_that_fails_is_told_as_the_next_try_and_not_as_another_loss() {
+        let mut lifecycle = connected();
+        lifecycle.lost(crash(), seconds(0));
+        assert!(lifecycle.want());
+        let told = lifecycle.lost(Loss { detail: "exit code 2".into(), ..crash() }, seconds(1));
+        assert_eq!(statuses(&told), [Reconnecting]);
+        assert_eq!((told[0].attempt, told[0].retry_in_ms), (Some(2), Some(2000)));
+        assert_eq!(told[0].detail.as_deref(), Some("exit code 2"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The contract every kind of agent fulfils.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use protocol::{
@@ -25,6 +25,10 @@ pub trait Provider: Send + Sync + fmt::Debug {
 
     /// What pickers show. Looks for the program each time; starts no session.
     async fn describe(&self) -> AgentInfo;
+
+    /// Starts the agent for a moment in this directory, to see that it can be used; nothing is asked of a model and no
+    /// session is kept. It is not for an agent that is in use.
+    async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError>;
 
     /// The state of the agent as a whole. A provider with one process per session reports the best of them.
     fn watch_status(&self) -> watch::Receiver<StatusReport>;
@@ -57,6 +61,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// A process stands behind this session now.
     fn is_alive(&self, id: &AgentSessionId) -> bool;
 
+    /// What was said can be read again from the agent's own files, without loss and without a process. A session nobody
+    /// looks at then need not be held in memory.
+    fn keeps_history(&self) -> bool {
+        false
+    }
+
     /// Sets one of the options the session's facts offered (mode, model, …).
     async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError>;
 
@@ -65,6 +75,26 @@ pub trait Provider: Send + Sync + fmt::Debug {
 
     /// Cancels what runs, settles what was said and ends every process. Sessions' channels close.
     async fn shutdown(&self);
+}
+
+/// What a moment with an agent has told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trial {
+    /// As the agent names it in its handshake.
+    pub version: Option<String>,
+    pub login: Login,
+}
+
+/// Whether the agent may use its model, as far as it says without asking the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Login {
+    /// It does not say.
+    #[default]
+    Unknown,
+    /// It gave a session, or named its account in these words.
+    Ready(Option<String>),
+    /// What the user has to do.
+    Needed(String),
 }
 
 #[derive(Clone, Debug)]

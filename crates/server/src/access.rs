@@ -18,8 +18,9 @@ use crate::hosts::Hosts;
 use crate::secret::{Secret, Ticket};
 use crate::sign_in;
 
-/// The cookie that carries the secret.
-pub(crate) const COOKIE: &str = "liminal_token";
+/// The cookie that carries the secret. A browser keeps one jar for all ports of a host, so a second server on this
+/// machine overwrites it; the same name with our port behind it is ours alone. Either is good.
+const COOKIE: &str = "liminal_token";
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 /// The one API route that tells nothing and so needs no secret.
 pub(crate) const HEALTH: &str = "/api/health";
@@ -31,6 +32,8 @@ pub struct Access {
     /// `None` lets everyone in who passes the other rules; the binary allows that on loopback only.
     pub secret: Option<Secret>,
     pub ticket: Ticket,
+    /// [`COOKIE`] with our port.
+    own_cookie: Arc<str>,
 }
 
 /// The middleware.
@@ -50,6 +53,16 @@ pub(crate) async fn guard(State(access): State<Access>, request: Request, next: 
 }
 
 impl Access {
+    pub fn new(hosts: Hosts, secret: Option<Secret>) -> Self {
+        let own_cookie = format!("{COOKIE}_{}", hosts.port()).into();
+        Self { hosts: Arc::new(hosts), secret, ticket: Ticket::default(), own_cookie }
+    }
+
+    /// The names under which a browser is to keep the secret.
+    pub(crate) fn cookie_names(&self) -> [&str; 2] {
+        [COOKIE, &self.own_cookie]
+    }
+
     fn check(&self, request: &Request) -> Result<(), Failure> {
         let headers = request.headers();
         self.check_host(request)?;
@@ -62,7 +75,10 @@ impl Access {
         if path == "/" && sign_in::offered_token(request.uri()).is_some() {
             return Ok(()); // The route itself looks at the token in the link.
         }
-        self.check_secret(headers)
+        match self.admits(headers) {
+            true => Ok(()),
+            false => Err(Failure::new(ErrorCode::Unauthorized, ErrorCode::Unauthorized.message(""))),
+        }
     }
 
     fn check_host(&self, request: &Request) -> Result<(), Failure> {
@@ -95,15 +111,13 @@ impl Access {
         Ok(())
     }
 
-    fn check_secret(&self, headers: &HeaderMap) -> Result<(), Failure> {
-        let Some(secret) = &self.secret else { return Ok(()) };
-        let bearer = only(headers, header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
-        let offered = bearer.into_iter().chain(cookies(headers, COOKIE));
+    /// Is the secret among what these headers offer, if one is needed?
+    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
+        let Some(secret) = &self.secret else { return true };
+        let bearer = only(headers, header::AUTHORIZATION.as_str()).and_then(bearer);
+        let offered = bearer.into_iter().chain(cookies(headers, self.cookie_names()));
         // Every offer is compared, so that the time tells nothing about which one was right.
-        if offered.fold(false, |found, offer| found | secret.matches(offer)) {
-            return Ok(());
-        }
-        Err(Failure::new(ErrorCode::Unauthorized, ErrorCode::Unauthorized.message("")))
+        offered.fold(false, |found, offer| found | secret.matches(offer))
     }
 }
 
@@ -131,21 +145,33 @@ fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     values.next().is_none().then_some(value)
 }
 
+/// A scheme's name is the same in upper and lower case.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, offered) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(offered)
+}
+
 /// Another server on this machine may have set a cookie of the same name: all are looked at.
-fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+fn cookies<'a>(headers: &'a HeaderMap, names: [&'a str; 2]) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(header::COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
-        .filter_map(move |pair| pair.trim().split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value))
+        .filter_map(move |pair| {
+            pair.trim().split_once('=').filter(|(key, _)| names.contains(key)).map(|(_, value)| value)
+        })
 }
 
-/// Is a person looking at the answer, rather than a script?
+/// Is a person looking at the answer, rather than a script? At the front door always, unless it asks for JSON alone.
 fn wants_page(request: &Request) -> bool {
     let path = request.uri().path();
-    let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    !path.starts_with("/api/") && path != "/ws" && accept.is_some_and(|accept| accept.contains("text/html"))
+    let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let only_json = accept.contains("json") && !accept.contains("text/html") && !accept.contains("*/*");
+    match path {
+        "/" | "/portlet" | "/portlet/" => !only_json,
+        _ => !path.starts_with("/api/") && path != "/ws" && accept.contains("text/html"),
+    }
 }
 
 #[cfg(test)]
@@ -162,8 +188,19 @@ mod tests {
 
     #[test]
     fn every_cookie_of_our_name_is_looked_at() {
-        let headers = headers(&[("cookie", "a=1; liminal_token=x"), ("cookie", "liminal_token=y;liminal_token2=z")]);
-        assert_eq!(cookies(&headers, COOKIE).collect::<Vec<_>>(), ["x", "y"]);
+        let headers =
+            headers(&[("cookie", "a=1; liminal_token=x"), ("cookie", "liminal_token_3000=y;liminal_token_3001=z")]);
+        assert_eq!(cookies(&headers, [COOKIE, "liminal_token_3000"]).collect::<Vec<_>>(), ["x", "y"]);
+    }
+
+    #[test]
+    fn a_bearer_is_one_in_any_case_and_nothing_else_is() {
+        for good in ["Bearer x", "bearer x", "BEARER x"] {
+            assert_eq!(bearer(good), Some("x"), "{good}");
+        }
+        for bad in ["", "x", "Bearer", "Bearerx", "Basic x", " Bearer x"] {
+            assert_eq!(bearer(bad), None, "{bad:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The one table from error codes to HTTP statuses, and the one place that writes an error response.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use protocol::http::ErrorBody;
 use protocol::{ErrorCode, ErrorMessage, InvalidMessage};
@@ -24,6 +24,11 @@ impl Failure {
         ErrorMessage::from(InvalidMessage { request_id: None, field: field.into(), reason: reason.into() }).into()
     }
 
+    /// A request that this server does not have at all, said in words of its own: there is no payload to blame.
+    pub(crate) fn no_such(reason: impl Into<String>, status: StatusCode) -> Self {
+        Self::new(ErrorCode::InvalidMessage, reason).with_status(status)
+    }
+
     /// The same failure under a status that says more than its code does.
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
@@ -31,6 +36,10 @@ impl Failure {
 
     pub(crate) fn status(&self) -> StatusCode {
         self.status
+    }
+
+    pub(crate) fn code(&self) -> ErrorCode {
+        self.error.code
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -46,11 +55,7 @@ impl From<ErrorMessage> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(ErrorBody { error: *self.error })).into_response();
-        if self.status == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
+        (self.status, Json(ErrorBody { error: *self.error })).into_response()
     }
 }
 
@@ -61,8 +66,8 @@ fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::ProjectPathInvalid
         | ErrorCode::ProjectIdRequired
         | ErrorCode::UnsupportedCliType => StatusCode::BAD_REQUEST,
-        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        // Not 401: that would ask browsers and scripts for a name and a password, which do not exist here.
+        ErrorCode::Unauthorized | ErrorCode::Forbidden => StatusCode::FORBIDDEN,
         ErrorCode::ProjectNotFound | ErrorCode::SessionNotFound => StatusCode::NOT_FOUND,
         ErrorCode::ProjectDuplicate | ErrorCode::TurnInProgress => StatusCode::CONFLICT,
         ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,

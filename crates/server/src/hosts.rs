@@ -5,25 +5,26 @@
 //! against one list, and never against each other.
 
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 
 /// The names this server has, and the port it listens on.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     port: u16,
     own: Vec<String>,
-    configured: Vec<Name>,
+    configured: Vec<HostName>,
 }
 
 /// A host and, where it is written, a port. The host is in lower case; an IPv6 address keeps its brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Name {
+pub struct HostName {
     host: String,
     port: Option<u16>,
 }
 
 impl Hosts {
-    /// `configured` are names the user vouches for, as `name` or `name:port`.
-    pub fn new(listening: SocketAddr, configured: &[String]) -> Self {
+    /// `configured` are names the user vouches for.
+    pub fn new(listening: SocketAddr, configured: Vec<HostName>) -> Self {
         let mut own: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(String::from).to_vec();
         // A page cannot rebind an address, only a name, so the one we are bound to is safe to answer to.
         if !listening.ip().is_unspecified() {
@@ -32,13 +33,17 @@ impl Hosts {
                 IpAddr::V6(address) => format!("[{address}]"),
             });
         }
-        let configured = configured.iter().filter_map(|name| Name::parse(name.trim())).collect();
         Self { port: listening.port(), own, configured }
+    }
+
+    /// Where this server listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Is this `Host` header, or the authority of an absolute request target, one of ours?
     pub fn allows_host(&self, authority: &str) -> bool {
-        Name::parse(authority).is_some_and(|name| self.is_own(&name, 80) || self.is_configured(&name))
+        HostName::parse(authority).is_some_and(|name| self.is_own(&name, 80) || self.is_configured(&name))
     }
 
     /// Is this `Origin` header one of ours? `null` is nobody's.
@@ -47,16 +52,16 @@ impl Hosts {
             return self.allows_host(authority);
         }
         // We speak no TLS, but a proxy the user named may do so in front of us.
-        let secure = origin.strip_prefix("https://").and_then(Name::parse);
+        let secure = origin.strip_prefix("https://").and_then(HostName::parse);
         secure.is_some_and(|name| self.is_configured(&name))
     }
 
-    fn is_own(&self, name: &Name, default_port: u16) -> bool {
+    fn is_own(&self, name: &HostName, default_port: u16) -> bool {
         name.port.unwrap_or(default_port) == self.port && self.own.contains(&name.host)
     }
 
     /// A name configured without a port is good with our port and with none at all, as behind a proxy.
-    fn is_configured(&self, name: &Name) -> bool {
+    fn is_configured(&self, name: &HostName) -> bool {
         self.configured.iter().any(|known| {
             known.host == name.host
                 && match known.port {
@@ -67,7 +72,7 @@ impl Hosts {
     }
 }
 
-impl Name {
+impl HostName {
     fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -90,13 +95,49 @@ impl Name {
     }
 }
 
+impl FromStr for HostName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text.trim()).ok_or_else(|| {
+            "not a host name; give names as in `box.example`, `box.example:8443` or `[fd00::5]:8443`, separated by \
+             commas, without http:// and without *"
+                .into()
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn hosts(configured: &[&str]) -> Hosts {
-        let configured: Vec<String> = configured.iter().map(|name| name.to_string()).collect();
-        Hosts::new("127.0.0.1:3000".parse().unwrap(), &configured)
+        let configured = configured.iter().map(|name| name.parse().unwrap()).collect();
+        Hosts::new("127.0.0.1:3000".parse().unwrap(), configured)
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_and_never_dropped() {
+        for good in ["box.example", " Box.Example:8443 ", "my_box", "10.0.0.7", "[fd00::5]", "[fd00::5]:443"] {
+            assert!(good.parse::<HostName>().is_ok(), "{good:?}");
+        }
+        for bad in [
+            "",
+            " ",
+            "*",
+            "*.example",
+            "http://box.example",
+            "box.example/",
+            "box:",
+            "box:x",
+            "box:70000",
+            "a b",
+            "::1",
+            "bücher.example",
+        ] {
+            let reason = bad.parse::<HostName>().unwrap_err();
+            assert!(reason.contains("not a host name"), "{bad:?}: {reason}");
+        }
     }
 
     #[test]
@@ -173,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_address_we_are_bound_to_is_ours_but_every_address_is_not() {
-        let at = |address: &str| Hosts::new(address.parse().unwrap(), &[]);
+        let at = |address: &str| Hosts::new(address.parse().unwrap(), Vec::new());
         assert!(at("192.168.1.5:3000").allows_host("192.168.1.5:3000"));
         assert!(!at("0.0.0.0:3000").allows_host("0.0.0.0:3000"));
         assert!(at("127.0.0.1:80").allows_host("localhost"));

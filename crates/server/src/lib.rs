@@ -16,8 +16,7 @@ mod serve;
 mod sign_in;
 mod socket;
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sessions::Hub;
 use tokio::net::TcpListener;
@@ -25,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use access::Access;
-pub use hosts::Hosts;
+pub use hosts::{HostName, Hosts};
 pub use secret::{Secret, Ticket};
 
 /// What every route may use.
@@ -37,19 +36,30 @@ pub(crate) struct App {
     pub(crate) sockets: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) started: Instant,
+    pub(crate) patience: Patience,
+}
+
+/// How long a window may be silent.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How often a peer is asked whether it is still there.
+    pub ping_every: Duration,
+    /// A peer that has said nothing for so long is taken for dead. Two pings may get lost.
+    pub silence_max: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { ping_every: Duration::from_secs(20), silence_max: Duration::from_secs(60) }
+    }
 }
 
 /// Serves until `stop`. When it returns nothing listens, every request has been answered and every socket is closed.
-pub async fn run(listener: TcpListener, access: Access, hub: Hub, stop: CancellationToken) {
-    let app = App { access, hub, sockets: TaskTracker::new(), stop: stop.clone(), started: Instant::now() };
+pub async fn run(listener: TcpListener, access: Access, patience: Patience, hub: Hub, stop: CancellationToken) {
+    let (sockets, started) = (TaskTracker::new(), Instant::now());
+    let app = App { access, hub, sockets, stop: stop.clone(), started, patience };
     let sockets = app.sockets.clone();
     serve::serve(listener, routes::router(app), &stop).await;
     sockets.close();
     sockets.wait().await;
-}
-
-impl Access {
-    pub fn new(hosts: Hosts, secret: Option<Secret>) -> Self {
-        Self { hosts: Arc::new(hosts), secret, ticket: Ticket::default() }
-    }
 }

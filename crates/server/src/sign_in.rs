@@ -2,10 +2,12 @@
 //!
 //! Comes in: `/?token=…`. Goes out: the cookie and a redirect to `/`, or a page that says where to find the link.
 
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 
-use crate::access::{Access, COOKIE};
+use protocol::ErrorCode;
+
+use crate::access::Access;
 use crate::error::Failure;
 
 const STYLE_PATH: &str = "/sign-in.css";
@@ -25,33 +27,39 @@ pub(crate) fn offered_token(uri: &Uri) -> Option<&str> {
 }
 
 /// `/?token=…`. The token never stays in the address bar.
-pub(crate) fn enter(access: &Access, offered: &str) -> Response {
-    let Some(secret) = &access.secret else { return redirect_home(None) };
-    if secret.matches(offered) || access.ticket.redeem(offered) {
+pub(crate) fn enter(access: &Access, headers: &HeaderMap, offered: &str) -> Response {
+    if let Some(secret) = &access.secret
+        && (secret.matches(offered) || access.ticket.redeem(offered))
+    {
         let cookie =
-            format!("{COOKIE}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={COOKIE_SECONDS}", secret.reveal());
-        return redirect_home(HeaderValue::from_str(&cookie).ok());
+            |name| format!("{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={COOKIE_SECONDS}", secret.reveal());
+        return redirect_home(&access.cookie_names().map(cookie));
+    }
+    // An old link in the history, or one that worked once, of a browser that is in already.
+    if access.admits(headers) {
+        return redirect_home(&[]);
     }
     tracing::warn!("refused a sign-in link with a wrong token");
-    page(StatusCode::UNAUTHORIZED, "This link is no longer valid.")
+    page(StatusCode::FORBIDDEN, "This link is no longer valid.")
 }
 
 /// What a person sees who may not come in.
 pub(crate) fn refusal_page(failure: &Failure) -> Response {
-    match failure.status() {
-        StatusCode::UNAUTHORIZED => page(StatusCode::UNAUTHORIZED, "This browser has not been let in yet."),
-        status => page(status, failure.message()),
-    }
+    let reason = match failure.code() {
+        ErrorCode::Unauthorized => "This browser has not been let in yet.",
+        _ => failure.message(),
+    };
+    page(failure.status(), reason)
 }
 
 pub(crate) async fn style() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)
 }
 
-fn redirect_home(cookie: Option<HeaderValue>) -> Response {
+fn redirect_home(cookies: &[String]) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, "/")]).into_response();
-    if let Some(cookie) = cookie {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    for cookie in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
 }

@@ -2,6 +2,9 @@
 
 use protocol::{AgentStatus, Attention, Continuity, SessionState, Timestamp, TurnEvent, TurnStatus};
 
+/// A reason is one short line.
+const REASON_CHARACTERS_MAX: usize = 160;
+
 /// What is known of a session's life; the most urgent fact is what it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watch {
@@ -10,12 +13,16 @@ pub(crate) struct Watch {
     /// A turn ended and nobody has looked since: an error with its words, or a plain end.
     unseen: Option<Unseen>,
     process: AgentStatus,
+    /// Why the process was lost, in one line.
+    loss: Option<String>,
     continuity: Continuity,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Unseen {
     Error(String),
+    /// Something of ours broke, turn or no turn.
+    Fault(String),
     Finished,
 }
 
@@ -41,8 +48,19 @@ impl Watch {
         self.loading = loading;
     }
 
-    pub(crate) fn process(&mut self, status: AgentStatus) {
+    /// `detail` says why it was lost; its first line is what a sidebar has room for.
+    pub(crate) fn process(&mut self, status: AgentStatus, detail: Option<&str>) {
         self.process = status;
+        let line = detail.and_then(|detail| detail.lines().map(str::trim).find(|line| !line.is_empty()));
+        self.loss = line.map(|line| line.chars().take(REASON_CHARACTERS_MAX).collect());
+    }
+
+    pub(crate) fn fault(&mut self, words: String) {
+        self.turn_running = false;
+        self.loading = false;
+        self.unseen = Some(Unseen::Fault(words));
+        self.process = AgentStatus::Idle;
+        self.continuity = Continuity::Dormant;
     }
 
     pub(crate) fn continuity(&mut self, continuity: Continuity) {
@@ -62,9 +80,10 @@ impl Watch {
     pub(crate) fn state(&self, before: &SessionState, now: Timestamp) -> SessionState {
         let (attention, reason) = match (&self.unseen, self.process) {
             (Some(Unseen::Error(words)), _) => (Attention::Error, Some(format!("Turn failed: {words}"))),
+            (Some(Unseen::Fault(words)), _) => (Attention::Error, Some(words.clone())),
             (Some(Unseen::Finished), _) => (Attention::Finished, Some("Finished".to_string())),
-            (None, AgentStatus::Disconnected) => (Attention::Disconnected, None),
-            (None, AgentStatus::Reconnecting) => (Attention::Reconnecting, None),
+            (None, AgentStatus::Disconnected) => (Attention::Disconnected, self.loss.clone()),
+            (None, AgentStatus::Reconnecting) => (Attention::Reconnecting, self.loss.clone()),
             (None, AgentStatus::Starting) => (Attention::Starting, None),
             (None, AgentStatus::Idle | AgentStatus::Connected) if self.turn_running => (Attention::Working, None),
             (None, AgentStatus::Idle | AgentStatus::Connected) if self.loading => (Attention::Starting, None),
@@ -144,10 +163,12 @@ mod tests {
     #[test]
     fn a_lost_process_shows_unless_something_more_urgent_does() {
         let mut watch = Watch::default();
-        watch.process(AgentStatus::Reconnecting);
+        watch.process(AgentStatus::Reconnecting, None);
         assert_eq!(attention(&watch), Attention::Reconnecting);
-        watch.process(AgentStatus::Disconnected);
-        assert_eq!(attention(&watch), Attention::Disconnected);
+        watch.process(AgentStatus::Disconnected, Some("\nexit code 3: out of luck\nmore"));
+        let state = watch.state(&SessionState::default(), Timestamp::default());
+        assert_eq!(state.attention, Attention::Disconnected);
+        assert_eq!(state.reason.as_deref(), Some("exit code 3: out of luck"));
         watch.turn(&failed());
         assert_eq!(attention(&watch), Attention::Error);
     }

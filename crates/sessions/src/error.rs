@@ -2,6 +2,8 @@
 
 use protocol::{ErrorCode, ErrorMessage, ProjectId, SessionId};
 
+use crate::fault::Fault;
+
 /// A variant exists because some caller acts on it.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
@@ -15,6 +17,9 @@ pub enum ServiceError {
     SessionEnded,
     #[error("the server is shutting down")]
     ShuttingDown,
+    /// A panic; its words are in the log.
+    #[error("something in the server broke")]
+    Fault,
     #[error("a request lacks {field}")]
     Invalid { field: &'static str, reason: &'static str },
     #[error(transparent)]
@@ -30,11 +35,16 @@ impl ServiceError {
             Self::ProjectNotFound(_) => ErrorCode::ProjectNotFound,
             Self::SessionNotFound(_) => ErrorCode::SessionNotFound,
             Self::TurnInProgress => ErrorCode::TurnInProgress,
-            Self::SessionEnded | Self::ShuttingDown => ErrorCode::InternalError,
+            Self::SessionEnded | Self::ShuttingDown | Self::Fault => ErrorCode::InternalError,
             Self::Invalid { .. } => ErrorCode::InvalidMessage,
             Self::Catalog(error) => error.code(),
             Self::Provider(error) => error.code(),
         }
+    }
+
+    pub(crate) fn fault(fault: &Fault) -> Self {
+        tracing::error!(%fault, "a request failed");
+        Self::Fault
     }
 
     /// What the user reads.
@@ -49,7 +59,7 @@ impl ServiceError {
             }
             other => {
                 let mut message = ErrorMessage::new(other.code(), other.code().message(""));
-                if matches!(other, Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown) {
+                if matches!(other, Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown | Self::Fault) {
                     message.detail = Some(chain(other));
                 }
                 message

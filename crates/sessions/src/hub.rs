@@ -12,12 +12,13 @@ use protocol::{
     AgentInfo, Attention, CliType, Continuity, ErrorMessage, Project, ProjectId, ServerMessage, SessionId,
     SessionState, SessionSummary, TurnId,
 };
-use providers::{NewSession, Registry};
+use providers::{NewSession, ProviderError, Registry};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::ServiceError;
+use crate::fault::contained;
 use crate::frame::Frame;
 use crate::outbox::{Frames, Outbox, WindowKind};
 use crate::session::{COMMANDS_MAX, Command, Session, now};
@@ -37,6 +38,8 @@ pub(crate) struct HubCore {
     windows: Mutex<Windows>,
     sessions: Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
     states: Mutex<HashMap<SessionId, SessionState>>,
+    /// The last number of sessions whose task has ended; the next one goes on from there.
+    numbers: Mutex<HashMap<SessionId, u64>>,
     newborn: mpsc::Sender<Session>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -90,6 +93,7 @@ impl Hub {
             windows: Mutex::default(),
             sessions: Mutex::default(),
             states: Mutex::default(),
+            numbers: Mutex::default(),
             newborn,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -257,7 +261,8 @@ impl HubCore {
     ) -> Result<SessionSummary, ServiceError> {
         let provider = Arc::clone(self.registry.get(cli_type)?);
         let project = self.project(project)?;
-        let session = provider.create_session(NewSession { project_dir: PathBuf::from(&project.path) }).await?;
+        let creating = provider.create_session(NewSession { project_dir: PathBuf::from(&project.path) });
+        let session = contained(creating).await.map_err(|fault| ServiceError::fault(&fault))??;
         let id = SessionId::new(cli_type, &session.id);
         let record = SessionRecord::new(id.clone(), project.id.clone(), now());
         if let Err(error) = self.catalog.add_session(record).await {
@@ -358,6 +363,33 @@ impl HubCore {
         if sessions.get(id).is_some_and(mpsc::Sender::is_closed) {
             sessions.remove(id);
         }
+    }
+
+    /// A session's task is over. What still waited for it goes to the next one, or is refused.
+    pub(crate) fn ended(self: &Arc<Self>, id: &SessionId, seq: u64, left: Vec<Command>) {
+        lock(&self.numbers).insert(id.clone(), seq);
+        self.forget(id);
+        for command in left {
+            // A task that is gone has nothing to be told.
+            if matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. }) {
+                continue;
+            }
+            if self.tasks.is_closed() || self.record(id).is_err() {
+                command.refuse(&ProviderError::Internal("the session has ended".into()), Some(id));
+                continue;
+            }
+            let (core, id) = (Arc::clone(self), id.clone());
+            self.tasks.spawn(async move {
+                if let Err(error) = core.command(&id, command).await {
+                    tracing::warn!(session = %id, %error, "a request was lost with its session");
+                }
+            });
+        }
+    }
+
+    /// Where the numbers of a session's messages go on.
+    pub(crate) fn last_number(&self, id: &SessionId) -> u64 {
+        lock(&self.numbers).get(id).copied().unwrap_or(0)
     }
 
     /// The agent goes on under another id; so do the list, the state and every window.
@@ -478,7 +510,9 @@ impl HubCore {
     }
 
     pub(crate) async fn agents(&self) -> Vec<AgentInfo> {
-        futures_util::future::join_all(self.registry.iter().map(|provider| provider.describe())).await
+        let described = self.registry.iter().map(|provider| contained(provider.describe()));
+        let described = futures_util::future::join_all(described).await;
+        described.into_iter().filter_map(|agent| agent.map_err(|fault| ServiceError::fault(&fault)).ok()).collect()
     }
 }
 

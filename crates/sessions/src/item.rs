@@ -9,6 +9,7 @@ use protocol::{ItemId, ServerMessage, SessionId, Timestamp, Upsert, UpsertBody, 
 use rendering::Mark;
 use upserts::{ItemBody, ItemUpdate, Text};
 
+use crate::fault::contained_now;
 use crate::frame::Frame;
 use crate::outbox::WindowKind;
 use crate::view::{self, Rendered};
@@ -25,6 +26,8 @@ struct ItemState {
     /// The session's `seq` at the last change.
     seq: u64,
     rendered: Option<Rendered>,
+    /// The renderer failed on this item: it is shown as plain text from then on.
+    is_plain: bool,
     /// The frame made last for each kind of window. Windows that keep up all ask for the same one.
     last_plain: Option<(u64, u64, Frame)>,
     last_view: Option<(ViewKey, Sent, Frame)>,
@@ -52,7 +55,7 @@ pub(crate) struct Sent {
 impl ItemCell {
     pub(crate) fn new(update: ItemUpdate, seq: u64) -> Arc<Self> {
         let id = update.item_id.clone();
-        let state = ItemState { update, seq, rendered: None, last_plain: None, last_view: None };
+        let state = ItemState { update, seq, rendered: None, is_plain: false, last_plain: None, last_view: None };
         Arc::new(Self { id, state: Mutex::new(state) })
     }
 
@@ -143,8 +146,7 @@ impl ItemCell {
 
 impl ItemState {
     fn view_upsert(&mut self, sent: &mut Sent) -> Upsert {
-        let rendered = self.rendered.get_or_insert_with(Rendered::default);
-        let view = rendered.bring_up_to_date(&self.update, sent);
+        let view = self.rendered_view(sent);
         let update = &self.update;
         // Most frames are updates, and small: what was said when the item began, or is said when it ends, is left out.
         let is_growth = update.status == UpsertStatus::Update && view.content_from.is_some();
@@ -162,6 +164,23 @@ impl ItemState {
             body: view_body(update, &view),
             view,
         }
+    }
+}
+
+impl ItemState {
+    /// One item that cannot be rendered must not take a window, and every other session in it, with it.
+    fn rendered_view(&mut self, sent: &mut Sent) -> UpsertView {
+        if !self.is_plain {
+            let rendered = self.rendered.get_or_insert_with(Rendered::default);
+            match contained_now(|| rendered.bring_up_to_date(&self.update, sent)) {
+                Ok(view) => return view,
+                Err(fault) => tracing::error!(item = %self.update.item_id, %fault, "an item could not be rendered"),
+            }
+            self.is_plain = true;
+            self.rendered = None;
+        }
+        *sent = Sent::default();
+        view::unrendered(&self.update)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod attention;
 mod error;
+mod fault;
 mod frame;
 mod hub;
 mod item;

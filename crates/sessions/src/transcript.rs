@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use protocol::{ItemId, TurnEvent, TurnRecord, TurnRecordStatus, TurnStatus};
+use protocol::{ItemId, TurnEvent, TurnId, TurnRecord, TurnRecordStatus, TurnStatus};
 use providers::{History, HistoryCursor};
 use upserts::ItemUpdate;
 
@@ -21,12 +21,42 @@ pub(crate) struct Transcript {
     turns: Vec<TurnRecord>,
     older: Option<HistoryCursor>,
     seq: u64,
+    /// The last number used for this session before; older numbers mean nothing here.
+    base: u64,
     settled: usize,
 }
 
 impl Transcript {
+    /// Numbers go on where an earlier transcript of the same session ended, so that a window which saw that one is not
+    /// told a part of this one as if it were the rest.
+    pub(crate) fn after(base: u64) -> Self {
+        Self { seq: base, base, ..Self::default() }
+    }
+
     pub(crate) fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// Nothing was said or loaded yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.seq == self.base
+    }
+
+    /// Whether a window that has seen all up to this number can be told the rest.
+    pub(crate) fn can_go_on_from(&self, seq: u64) -> bool {
+        seq <= self.seq && (self.base == 0 || seq > self.base)
+    }
+
+    /// The turn that runs, and the items that are still open.
+    pub(crate) fn unfinished(&self) -> (Option<TurnId>, Vec<Arc<ItemCell>>) {
+        let turn = self.turns.iter().rev().find(|turn| turn.status == TurnRecordStatus::Running);
+        let open = self.cells.iter().filter(|cell| !cell.is_final());
+        (turn.map(|turn| turn.turn_id.clone()), open.cloned().collect())
+    }
+
+    /// Nobody looks: what was rendered is made anew when someone does.
+    pub(crate) fn forget_renderings(&self) {
+        self.cells.iter().for_each(|cell| cell.forget_rendering());
     }
 
     /// Takes the next number for a message.

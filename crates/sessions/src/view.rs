@@ -80,6 +80,18 @@ impl Rendered {
     }
 }
 
+/// The text as it is, for an item that the renderer could not take.
+pub(crate) fn unrendered(update: &ItemUpdate) -> UpsertView {
+    let text = match &update.body {
+        ItemBody::Message { text, .. } | ItemBody::Thinking { text, .. } => Some(text),
+        ItemBody::ToolCall { output, .. } => output.as_ref(),
+    };
+    let text = text.map(ToString::to_string).unwrap_or_default();
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let blocks = BlockPatch { from: 0, keep: 0, html: vec![format!("<p class=\"html\">{escaped}</p>").into()] };
+    UpsertView { blocks: Some(blocks), ..UpsertView::default() }
+}
+
 /// Where the text continues what the window has. When it does not, the window starts anew.
 fn offset(text: &Text, sent: &mut Sent) -> Option<usize> {
     match &sent.text {

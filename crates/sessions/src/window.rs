@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ServiceError;
+use crate::fault::contained;
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
 use crate::session::Command;
@@ -92,7 +93,8 @@ impl Window {
     fn run_beside(&self, message: ClientMessage, requester: Requester, permit: tokio::sync::OwnedSemaphorePermit) {
         let core = Arc::clone(&self.core);
         self.core.tasks().spawn(async move {
-            if let Err(error) = serve(&core, message, &requester).await {
+            let served = contained(serve(&core, message, &requester)).await;
+            if let Err(error) = served.unwrap_or_else(|fault| Err(ServiceError::fault(&fault))) {
                 requester.fail(&error);
             }
             drop(permit);
@@ -120,6 +122,10 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         ClientMessage::ProjectRemove { project_id } => {
             core.catalog().remove_project(&project_id).await?;
             core.broadcast_as_answer(ServerMessage::ProjectRemoved { project_id }, Some(requester));
+        }
+        ClientMessage::ProjectRestore { project_id } => {
+            let project = core.catalog().restore_project(&project_id).await?;
+            core.broadcast_as_answer(ServerMessage::ProjectAdded { project }, Some(requester));
         }
         ClientMessage::SessionCreate { project_id, cli_type } => {
             core.create_session(&cli_type, &project_id, Some(requester)).await?;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::{ExitStatus, Output, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -29,6 +29,7 @@ pub struct TestApp {
 /// How to start it.
 #[derive(Clone, Debug)]
 pub struct Builder {
+    wrapper: Vec<OsString>,
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     home: Arc<TempDir>,
@@ -42,12 +43,12 @@ impl TestApp {
 
     pub fn builder() -> Builder {
         let home = TempDir::with_prefix("liminal-test-").unwrap_or_else(|error| panic!("no temporary home: {error}"));
-        Builder { args: Vec::new(), environment: Vec::new(), home: Arc::new(home) }
+        Builder { wrapper: Vec::new(), args: Vec::new(), environment: Vec::new(), home: Arc::new(home) }
     }
 
     /// Another one over the same home; the present one should have ended.
     pub fn again(&self) -> Builder {
-        Builder { args: Vec::new(), environment: Vec::new(), home: Arc::clone(&self.home) }
+        Builder { wrapper: Vec::new(), args: Vec::new(), environment: Vec::new(), home: Arc::clone(&self.home) }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -125,6 +126,18 @@ impl TestApp {
         .await
     }
 
+    /// The same program as a client of this server: its home, and nothing of the machine's settings.
+    pub fn command(&self, args: &[&str]) -> Command {
+        command_at(self.home(), args)
+    }
+
+    /// Runs it to its end.
+    pub async fn run(&self, args: &[&str]) -> Output {
+        within("the command to end", self.command(args).output())
+            .await
+            .unwrap_or_else(|error| panic!("could not run the program: {error}"))
+    }
+
     /// As `kill -9` does.
     pub async fn kill(&mut self) -> ExitStatus {
         self.signal(Signal::KILL);
@@ -150,6 +163,12 @@ impl TestApp {
 impl Builder {
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
+        self
+    }
+
+    /// A command that runs another in its own place, such as `nohup`.
+    pub fn through(mut self, command: &[&str]) -> Self {
+        self.wrapper = command.iter().map(Into::into).collect();
         self
     }
 
@@ -179,11 +198,11 @@ impl Builder {
 
     /// Its log goes to the test's own standard error.
     async fn try_start(self, program: &Path) -> anyhow::Result<TestApp> {
-        let mut command = Command::new(program);
-        command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_harmless(name)));
-        command.env("HOME", self.home.path()).envs(self.environment);
+        let words: Vec<_> = self.wrapper.iter().map(Path::new).chain([program]).collect();
+        let mut command = in_home(words.first().context("there is no program")?, self.home.path());
+        command.args(&words[1..]).envs(self.environment);
         command.args(["--port", "0", "--no-open", "--log", "error"]).args(self.args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.stdout(Stdio::piped());
         let mut child = command.spawn().context("the program cannot be run")?;
         let stdout = child.stdout.take().context("it has no standard output")?;
         let mut lines = BufReader::new(stdout).lines();
@@ -195,6 +214,20 @@ impl Builder {
         }
         bail!("it ended with {} before it said where it listens", child.wait().await?)
     }
+}
+
+/// The program with these arguments, in this home.
+pub fn command_at(home: &Path, args: &[&str]) -> Command {
+    let mut command = in_home(programs::liminal_builder(), home);
+    command.current_dir(home).args(args);
+    command
+}
+
+fn in_home(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_harmless(name)));
+    command.env("HOME", home).stdin(Stdio::null()).kill_on_drop(true);
+    command
 }
 
 /// Settings of the machine the tests run on must not reach the server under test.

@@ -41,7 +41,11 @@ impl Desk {
 
     /// A new server over the same home; the present one should have ended.
     pub async fn again(&self) -> Self {
-        let app = with_agents(self.app.again(), &self.state).start().await;
+        self.again_with(|builder| builder).await
+    }
+
+    pub async fn again_with(&self, more: impl FnOnce(Builder) -> Builder) -> Self {
+        let app = more(with_agents(self.app.again(), &self.state)).start().await;
         Self { app, project: self.project.clone(), state: self.state.clone() }
     }
 

@@ -9,11 +9,12 @@ mod desk;
 mod http;
 pub mod programs;
 pub mod scripted_model;
+pub mod soak;
 mod window;
 
 use std::time::Duration;
 
-pub use app::{Builder, TestApp};
+pub use app::{Builder, TestApp, command_at};
 pub use desk::{Desk, Screen, Shown, merge};
 pub use http::{Response, exchange};
 pub use programs::run_to_end;

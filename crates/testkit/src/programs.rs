@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::DEADLINE;
 
 /// The program under test. `LIMINAL_BIN` names one; otherwise the one beside the tests is brought up to date.
 ///
@@ -16,14 +19,24 @@ pub fn liminal_builder() -> &'static Path {
     })
 }
 
-/// Runs the program under test with these arguments until it ends by itself.
+/// Runs the program under test with these arguments until it ends by itself. What it says must fit into a pipe.
 ///
 /// # Panics
-/// When it cannot be started.
+/// When it cannot be started or does not end.
 pub fn run_to_end(args: &[&str]) -> Output {
     let mut command = Command::new(liminal_builder());
-    command.args(args).stdin(Stdio::null());
-    command.output().unwrap_or_else(|error| panic!("could not run the program: {error}"))
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("could not run the program: {error}"));
+    let until = Instant::now() + DEADLINE;
+    while matches!(child.try_wait(), Ok(None)) {
+        if Instant::now() > until {
+            // It may have ended this moment.
+            let _ = child.kill();
+            panic!("the program did not end with {args:?}");
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap_or_else(|error| panic!("what did it say? {error}"))
 }
 
 /// The scripted agent, fresh. It is also a guardian, for tests whose own program cannot be one.

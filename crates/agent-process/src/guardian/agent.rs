@@ -11,10 +11,6 @@ use rustix::process::Pid;
 
 use crate::lifeline::AgentStdio;
 
-/// Shown by `ps` and `top`. Another name than the server's, so that who ends the server by name leaves us to clear up.
-#[cfg(target_os = "linux")]
-const NAME: &std::ffi::CStr = c"agent-guardian";
-
 /// A session without a terminal, deaf to what is meant for the server, adopting all descendants.
 pub(super) fn stand_apart() -> io::Result<()> {
     // Without a terminal a tool that asks for a password fails instead of waiting for ever, and Ctrl-C is the server's.
@@ -23,7 +19,9 @@ pub(super) fn stand_apart() -> io::Result<()> {
     stay_when_asked_to_leave();
     #[cfg(target_os = "linux")]
     {
-        let _ = rustix::thread::set_name(NAME);
+        if let Ok(name) = std::ffi::CString::new(super::NAME) {
+            let _ = rustix::thread::set_name(&name);
+        }
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     }
     Ok(())

@@ -29,6 +29,9 @@ use crate::command::StopLadder;
 use crate::lifeline::{self, EVENT_BYTES, Event, STOP_BYTES};
 use crate::procfs;
 
+/// Shown by `ps` and `top`. Another name than the server's, so that who ends the server by name leaves us to clear up.
+pub(crate) const NAME: &str = "agent-guardian";
+
 /// The first argument by which a program knows that it is to be the guardian.
 pub(crate) const ARGUMENT: &str = "__guardian";
 
@@ -38,7 +41,7 @@ pub(crate) const ARGUMENT: &str = "__guardian";
 ///
 /// On Linux nothing an agent started survives the server or the guardian: what forks away is adopted and found, the agent
 /// dies with a guardian that is killed, and the server ends the rest. Only if both are killed at once, what the agent
-/// itself had started may stay. On other systems the agent's process group is ended, also when we are killed; a descendant that has
+/// itself had started stays until the next server ends it with [`end_leftovers`](crate::end_leftovers). On other systems the agent's process group is ended, also when we are killed; a descendant that has
 /// left the group is not found there.
 pub fn guardian_entry() {
     let mut arguments = std::env::args_os().skip(1);

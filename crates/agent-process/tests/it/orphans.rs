@@ -43,20 +43,40 @@ async fn when_the_guardian_is_killed_the_agent_and_all_it_started_go_too() {
 }
 
 #[tokio::test]
-async fn when_server_and_guardian_are_killed_together_the_agent_goes_too() {
+async fn when_server_and_guardian_are_killed_together_the_agent_goes_too_and_the_next_server_ends_the_rest() {
     let mut server = tokio::process::Command::new(FIXTURE)
-        .args(["server", "stubborn"])
+        .args(["server", "family", "stubborn"])
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let mut next = async || soon(lines.next_line()).await.unwrap().unwrap().parse::<u32>().unwrap();
-    let (agent, guardian, ready) = (next().await, next().await, next().await);
-    assert_eq!(agent, ready);
-    server.start_kill().unwrap();
-    kill(guardian);
-    until("all gone", || !lives(agent)).await;
+    let mut tree = Vec::new();
+    loop {
+        match soon(lines.next_line()).await.unwrap().unwrap().as_str() {
+            "ready" => break,
+            pid => tree.push(pid.parse::<u32>().unwrap()),
+        }
+    }
+    let [agent, guardian, family @ ..] = &tree[..] else { panic!("{tree:?}") };
+    // Neither can see the other go: both stand still when they are killed.
+    for pid in [server.id().unwrap(), *guardian] {
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    }
+    kill(*guardian);
+    server.kill().await.unwrap();
+    until("the agent to be gone", || !lives(*agent)).await;
+    assert!(family.iter().copied().any(lives), "nobody was left behind, so this shows nothing");
+
+    // An agent of another server is none of its business.
+    let (mut stdout, stdin, process) = spawn(&["echo"]).await.split();
+    let next = tokio::process::Command::new(FIXTURE).arg("end-leftovers").output();
+    assert!(soon(next).await.unwrap().status.success());
+    until("all gone", || !tree.iter().copied().any(lives)).await;
+    stdin.send("still here").await.unwrap();
+    assert_eq!(line(&mut stdout).await, "still here");
+    soon(process.stop(QUICK)).await;
 }
 
 #[tokio::test]

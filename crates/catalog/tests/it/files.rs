@@ -64,16 +64,34 @@ fn one_bad_record_does_not_cost_the_others() {
 
 #[test]
 fn a_file_of_a_newer_build_is_refused_and_nothing_is_touched() {
-    let home = Home::new();
-    let newer = r#"{"version": 2, "sessions": {"codex:a": "in another shape"}}"#;
-    home.write("sessions.json", newer);
-    home.write("projects.json", "damaged");
-    let error = Catalog::open(&home.data()).unwrap_err();
-    assert!(matches!(&error, CatalogError::NewerVersion { version: 2, file, .. } if file.ends_with("sessions.json")));
-    assert!(error.to_string().contains("newer Liminal Builder"), "{error}");
-    assert_eq!(error.code(), ErrorCode::StorageFailed);
-    assert_eq!((home.read("sessions.json").as_str(), home.read("projects.json").as_str()), (newer, "damaged"));
-    assert_eq!(home.names(), ["lock", "projects.json", "sessions.json"]);
+    let huge = "9".repeat(400);
+    for version in ["2", "1.5", "18446744073709551616", "1e400", &huge, r#""2""#, r#""2026-11""#, r#""1""#] {
+        let home = Home::new();
+        let newer = format!(r#"{{"sessions": {{"codex:a": "in another shape"}}, "version": {version}}}"#);
+        home.write("sessions.json", &newer);
+        home.write("projects.json", "damaged");
+        let error = Catalog::open(&home.data()).unwrap_err();
+        assert!(
+            matches!(&error, CatalogError::NewerVersion { version: named, file, .. }
+                if version.starts_with(named.as_str()) && file.ends_with("sessions.json")),
+            "{version}: {error}"
+        );
+        assert!(error.to_string().contains("newer Liminal Builder"), "{error}");
+        assert_eq!(error.code(), ErrorCode::StorageFailed);
+        assert_eq!((home.read("sessions.json"), home.read("projects.json").as_str()), (newer, "damaged"));
+        assert_eq!(home.names(), ["lock", "projects.json", "sessions.json"]);
+    }
+}
+
+#[test]
+fn a_version_that_never_was_is_damage() {
+    for version in ["0", "-1", "null", "true", "[1]", "{}"] {
+        let home = Home::new();
+        home.write("projects.json", &format!(r#"{{"version": {version}, "projects": []}}"#));
+        let opened = Catalog::open(&home.data()).unwrap();
+        assert!(opened.notices[0].contains("damaged"), "{version}: {:?}", opened.notices);
+        home.only("projects.json.damaged-");
+    }
 }
 
 #[tokio::test]

@@ -11,3 +11,4 @@ mod projects;
 mod sessions;
 mod support;
 mod token;
+mod visit;

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 
 use catalog::CatalogError;
 use protocol::ErrorCode;
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::support::{Fixture, Home, project_id};
@@ -145,4 +146,93 @@ async fn a_project_nobody_knows_cannot_be_removed() {
     let catalog = Home::new().open();
     let error = catalog.remove_project(&project_id("nope")).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::ProjectNotFound);
+}
+
+/// A home whose file holds three projects with a field of somebody else's, and what the file says of them.
+fn home_of_three() -> (Home, serde_json::Value) {
+    let home = Home::new();
+    let projects: Vec<_> = ["zebra", "apple", "mango"]
+        .into_iter()
+        .enumerate()
+        .map(|(number, name)| {
+            json!({"id": name, "path": home.directory(name), "name": format!("My {name}"),
+                "addedAt": format!("2026-02-0{}T10:00:00.000Z", number + 1), "colour": number})
+        })
+        .collect();
+    let file = json!({"version": 1, "projects": projects});
+    home.write("projects.json", &file.to_string());
+    (home, file)
+}
+
+#[tokio::test]
+async fn a_removal_is_taken_back_to_exactly_what_was_there_in_any_order() {
+    let (home, before) = home_of_three();
+    let catalog = home.open();
+    let [zebra, apple, mango] = ["zebra", "apple", "mango"].map(project_id);
+    for order in [[&zebra, &apple, &mango], [&mango, &zebra, &apple], [&apple, &mango, &zebra]] {
+        for id in [&apple, &zebra, &mango] {
+            catalog.remove_project(id).await.unwrap();
+            assert!(catalog.project(id).is_none());
+        }
+        assert_eq!(home.json("projects.json")["projects"], json!([]), "removed is removed, also on the disk");
+        for id in order {
+            let back = catalog.restore_project(id).await.unwrap();
+            assert_eq!(Some(back), catalog.project(id));
+        }
+        assert_eq!(home.json("projects.json"), before);
+    }
+    assert_eq!(catalog.restore_project(&zebra).await.unwrap().id, zebra, "twice is no error");
+    assert_eq!(home.json("projects.json"), before);
+    let unknown = catalog.restore_project(&project_id("nobody")).await.unwrap_err();
+    assert_eq!(unknown.code(), ErrorCode::ProjectNotFound);
+}
+
+#[tokio::test]
+async fn a_removed_directory_that_is_added_again_is_what_it_was() {
+    let (home, before) = home_of_three();
+    let catalog = home.open();
+    catalog.remove_project(&project_id("apple")).await.unwrap();
+    let again = catalog.add_project(&home.directory("apple")).await.unwrap();
+    assert_eq!((again.id, again.name.as_str()), (project_id("apple"), "My apple"));
+    assert_eq!(home.json("projects.json"), before);
+    assert_eq!(catalog.add_project(&home.directory("apple")).await.unwrap_err().code(), ErrorCode::ProjectDuplicate);
+}
+
+#[tokio::test]
+async fn a_removal_can_be_taken_back_while_the_directory_is_gone_but_a_missing_one_cannot_be_added() {
+    let (home, before) = home_of_three();
+    let catalog = home.open();
+    catalog.remove_project(&project_id("zebra")).await.unwrap();
+    let path = home.directory("zebra");
+    std::fs::remove_dir(&path).unwrap();
+    assert_eq!(catalog.add_project(&path).await.unwrap_err().code(), ErrorCode::ProjectPathInvalid);
+    assert_eq!(catalog.restore_project(&project_id("zebra")).await.unwrap().path, path);
+    assert_eq!(home.json("projects.json"), before);
+}
+
+#[tokio::test]
+async fn what_was_removed_does_not_come_back_by_itself() {
+    let (home, _) = home_of_three();
+    let catalog = home.open();
+    catalog.remove_project(&project_id("apple")).await.unwrap();
+    catalog.add_project(&home.directory("kiwi")).await.unwrap();
+    drop(catalog);
+    let names: Vec<_> = home.open().projects().into_iter().map(|project| project.name).collect();
+    assert_eq!(names, ["My zebra", "My mango", "kiwi"]);
+}
+
+#[test]
+fn a_removal_that_could_not_be_taken_back_on_the_disk_is_not_shown_as_taken_back() {
+    let (home, before) = home_of_three();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#]).arg(crate::support::fixture_program());
+    command.arg(home.data()).arg("serve");
+    let mut fixture = Fixture::start(command);
+    fixture.ask("remove apple");
+    fixture.ask("disk-full 20");
+    assert_eq!(fixture.ask("restore apple")["error"], "STORAGE_FAILED");
+    assert_eq!(fixture.ask("projects").as_array().unwrap().len(), 2);
+    fixture.ask("disk-free");
+    assert_eq!(fixture.ask("restore apple")["ok"]["name"], "My apple");
+    assert_eq!(home.json("projects.json"), before);
 }

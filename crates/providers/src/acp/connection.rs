@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1 as acp;
-use agent_process::{
-    AgentCommand, AgentProcess, ExitReport, LineError, LineReader, NoAnswer, ProcessHandle, SpawnError, StopLadder,
-};
+use agent_process::{AgentCommand, AgentProcess, Line, LineError, LineReader, NoAnswer, ProcessHandle, SpawnError};
 use serde_json::value::RawValue;
 
 use super::agent::AcpAgent;
@@ -23,8 +21,13 @@ use crate::provider::ProviderError;
 
 /// Lines that are no messages are logged, the first ones; an agent that chatters must not fill the log.
 const NOISE_LOGGED_MAX: u64 = 20;
-/// After the agent's end its last lines are still in the pipe; whoever else holds the pipe open is not waited for.
-const LAST_LINES_WITHIN: Duration = Duration::from_secs(1);
+/// After the agent's end its last lines are in the pipe and need no waiting; whoever else holds the pipe open, silent or
+/// flooding it, does not keep the user from hearing of the end.
+const LAST_LINE_WITHIN: Duration = Duration::from_millis(100);
+const LAST_LINES_WITHIN: Duration = Duration::from_millis(500);
+/// From the end of its output to its own end, so that the loss can be told with the reason. One that lives on is lost
+/// all the same.
+const EXIT_WITHIN: Duration = Duration::from_millis(400);
 
 /// The agent behind a process, as it described itself.
 #[derive(Debug)]
@@ -45,6 +48,7 @@ pub(crate) struct About {
     pub(crate) can_load: bool,
     pub(crate) can_resume: bool,
     pub(crate) can_close: bool,
+    pub(crate) can_list: bool,
     /// As the agent wrote them: what makes one usable is in fields the published types leave out.
     pub(crate) auth_methods: Vec<serde_json::Value>,
 }
@@ -87,7 +91,8 @@ impl Connection {
                 return Err(failed(with_stderr(silence, &stderr_tail)));
             }
         };
-        let auth_methods = response["authMethods"].take();
+        // Whatever it answered: only an object has fields to take.
+        let auth_methods = response.get_mut("authMethods").map(serde_json::Value::take).unwrap_or_default();
         let response: acp::InitializeResponse = serde_json::from_value(response)
             .map_err(|error| failed(format!("its answer could not be read: {error}")))?;
         if response.protocol_version != ProtocolVersion::V1 {
@@ -101,6 +106,7 @@ impl Connection {
             can_load: capabilities.load_session,
             can_resume: capabilities.session_capabilities.resume.is_some(),
             can_close: capabilities.session_capabilities.close.is_some(),
+            can_list: capabilities.session_capabilities.list.is_some(),
             auth_methods: auth_methods.as_array().cloned().unwrap_or_default(),
         };
         tracing::info!(agent = %agent.cli_type, version = about.version, pid = self.handle.pid(), "agent connected");
@@ -110,14 +116,18 @@ impl Connection {
     }
 }
 
-/// Reads the agent's stdout to its end and sends each line where it belongs. Gives how the agent ended. Every request
-/// that waited has its answer then, and every session knows.
-pub(crate) async fn run(
-    connection: Arc<Connection>,
-    mut reader: LineReader,
-    router: &Router,
-    settings: &AcpSettings,
-) -> ExitReport {
+/// How an agent was lost.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(crate) detail: String,
+    /// It left by itself and without an error.
+    pub(crate) clean: bool,
+}
+
+/// Reads the agent's stdout to its end and sends each line where it belongs. Gives how the agent was lost, as soon as
+/// that is known: ending what is left of it is for the caller, and nobody has to wait for it to hear. Every request
+/// that waited has its answer then.
+pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, router: &Router) -> Lost {
     let mut requests = Requests::new(Arc::clone(&connection));
     let mut noise = 0;
     let exited = connection.handle.exited();
@@ -125,16 +135,16 @@ pub(crate) async fn run(
     let broken = loop {
         tokio::select! {
             line = reader.next_line() => match line {
-                Ok(Some(line)) if line.is_blank() => {}
-                Ok(Some(line)) => receive(&line.to_str_lossy(), &connection, router, &mut requests, &mut noise).await,
+                Ok(Some(line)) => hear(&line, &connection, router, &mut requests, &mut noise).await,
                 Ok(None) => break None,
-                Err(LineError::TooLong(error)) => tell_all(router, &format!("Something the agent said was left out: {error}.")).await,
+                Err(LineError::TooLong(error)) => tell_left_out(router, error).await,
                 Err(LineError::Io(error)) => break Some(error.to_string()),
             },
             () = requests.reap() => {}
-            report = &mut exited => {
-                drain(&mut reader, &connection, router, &mut requests, &mut noise).await;
-                tracing::debug!(%report, "agent ended");
+            _ = &mut exited => {
+                let rest = drain(&mut reader, &connection, router, &mut requests, &mut noise);
+                // A descendant of the agent may write for ever.
+                let _ = tokio::time::timeout(LAST_LINES_WITHIN, rest).await;
                 break None;
             }
         }
@@ -142,16 +152,20 @@ pub(crate) async fn run(
     if noise > NOISE_LOGGED_MAX {
         tracing::warn!(lines = noise, "the agent wrote lines that are no messages");
     }
-    // Whoever closes its output is of no more use, and may not linger.
-    let report = connection.handle.stop(StopLadder { grace_eof: Duration::ZERO, ..settings.stop }).await;
+    let exit = tokio::time::timeout(EXIT_WITHIN, connection.handle.exited()).await.ok();
+    let detail = match (broken, &exit) {
+        (Some(error), _) => error,
+        (None, Some(report)) => report.to_string(),
+        (None, None) => with_stderr("it closed its output".to_owned(), &connection.handle.stderr_tail()),
+    };
     connection.terminals.release_all();
-    let reason = broken.unwrap_or_else(|| report.to_string());
-    for waiter in connection.peer.close(&reason) {
-        give(waiter, Err(CallError::Gone(reason.clone()))).await;
+    for waiter in connection.peer.close(&detail) {
+        give(waiter, Err(CallError::Gone(detail.clone()))).await;
     }
-    report
+    Lost { detail, clean: exit.is_some_and(|report| report.is_success()) }
 }
 
+/// The lines that are there when the agent is not.
 async fn drain(
     reader: &mut LineReader,
     connection: &Arc<Connection>,
@@ -159,7 +173,17 @@ async fn drain(
     requests: &mut Requests,
     noise: &mut u64,
 ) {
-    while let Ok(Ok(Some(line))) = tokio::time::timeout(LAST_LINES_WITHIN, reader.next_line()).await {
+    while let Ok(line) = tokio::time::timeout(LAST_LINE_WITHIN, reader.next_line()).await {
+        match line {
+            Ok(Some(line)) => hear(&line, connection, router, requests, noise).await,
+            Err(LineError::TooLong(error)) => tell_left_out(router, error).await,
+            Ok(None) | Err(LineError::Io(_)) => return,
+        }
+    }
+}
+
+async fn hear(line: &Line, connection: &Connection, router: &Router, requests: &mut Requests, noise: &mut u64) {
+    if !line.is_blank() {
         receive(&line.to_str_lossy(), connection, router, requests, noise).await;
     }
 }
@@ -175,7 +199,7 @@ async fn receive(line: &str, connection: &Connection, router: &Router, requests:
         },
         Ok(Incoming::Request { id, method, params }) => match method.as_ref() {
             "session/request_permission" => permission(id, params, connection, router).await,
-            _ => requests.serve(id, &method, params, router),
+            _ => requests.serve(id, &method, params, router).await,
         },
         Ok(Incoming::Response { id, outcome }) => {
             let waiter = id.and_then(|id| connection.peer.take(id));
@@ -199,7 +223,10 @@ async fn update(envelope: UpdateEnvelope<'_>, router: &Router) {
     let (session, update) = (envelope.session_id.as_ref(), envelope.update.get());
     match router.get(session) {
         // It is let go of; its last words interest nobody.
-        Some(link) => drop(link.inputs.send(SessionInput::Update(update.to_owned())).await),
+        Some(link) => {
+            let room = link.room_for(update.len()).await;
+            drop(link.inputs.send(SessionInput::Update { text: update.to_owned(), room }).await);
+        }
         None if router.keep_early(session, update) => {}
         None => tracing::debug!(session, "an update of an unknown session"),
     }
@@ -234,10 +261,12 @@ async fn give(waiter: Waiter, reply: super::peer::Reply) {
     }
 }
 
-async fn tell_all(router: &Router, text: &str) {
+/// Nobody knows whose line it was.
+async fn tell_left_out(router: &Router, error: impl std::fmt::Display) {
+    let text = format!("Something the agent said was left out: {error}.");
     tracing::warn!("{text}");
     for link in router.all() {
-        drop(link.inputs.send(SessionInput::Notice(text.to_owned())).await);
+        drop(link.inputs.send(SessionInput::Notice(text.clone())).await);
     }
 }
 

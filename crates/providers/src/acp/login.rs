@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::agent::AcpAgent;
 use super::connection::Connection;
 use super::settings::AcpSettings;
-use crate::provider::ProviderError;
+use crate::provider::{Login, ProviderError};
 
 /// Logs in with a key from the environment. An error says what the user has to do.
 pub(crate) async fn log_in(
@@ -29,6 +29,18 @@ pub(crate) async fn log_in(
     match connection.peer.call::<Value>("authenticate", &request, settings.session_timeout).await {
         Ok(_) => Ok(()),
         Err(error) => Err(required(format!("{}\n{error}", what_to_do(&agent.name, methods, said)))),
+    }
+}
+
+/// What logging in would take, without doing it.
+pub(crate) fn outlook(connection: &Connection, agent: &AcpAgent, said: &str) -> Login {
+    let methods = &connection.about().auth_methods;
+    match methods.iter().find(|method| is_usable(method, &agent.command)) {
+        Some(method) => {
+            let name = method["name"].as_str().or(method["id"].as_str()).unwrap_or("a key");
+            Login::Ready(Some(format!("{name}, from the environment")))
+        }
+        None => Login::Needed(what_to_do(&agent.name, methods, said)),
     }
 }
 

@@ -12,6 +12,7 @@ mod content;
 mod extras;
 mod files;
 mod history;
+mod listing;
 mod login;
 mod options;
 mod peer;
@@ -24,6 +25,7 @@ mod supervisor;
 mod terminals;
 mod tool;
 mod translate;
+mod trial;
 mod version;
 mod wire;
 
@@ -46,7 +48,7 @@ use self::version::Version;
 use self::wire::SessionSetup;
 use crate::provider::{
     EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderSession,
-    StatusReport,
+    StatusReport, Trial,
 };
 
 pub use self::agent::{AcpAgent, AgentDefinitionError, parse_agents};
@@ -198,6 +200,13 @@ impl Provider for AcpProvider {
         }
     }
 
+    async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError> {
+        let connection = self.connect().await?;
+        let Context { agent, settings, .. } = &*self.context;
+        let login = trial::login(&connection, agent, settings, directory).await;
+        Ok(Trial { version: connection.about().version.clone(), login: login? })
+    }
+
     fn watch_status(&self) -> watch::Receiver<StatusReport> {
         self.context.status.subscribe()
     }
@@ -216,10 +225,20 @@ impl Provider for AcpProvider {
             return Ok(Loaded { session, history });
         }
         let connection = self.connect().await?;
-        match self.load(&open, Arc::clone(&connection)).await {
+        let Context { agent, settings, .. } = &*self.context;
+        let loaded = match self.load(&open, Arc::clone(&connection)).await {
             Err(ProviderError::LoginRequired { detail, .. }) => {
-                login::log_in(&connection, &self.context.agent, &self.context.settings, &detail).await?;
-                self.load(&open, connection).await
+                login::log_in(&connection, agent, settings, &detail).await?;
+                self.load(&open, Arc::clone(&connection)).await
+            }
+            loaded => loaded,
+        };
+        match loaded {
+            Err(ProviderError::LoadFailed { detail })
+                if listing::has_session(&connection, &open.id, settings.session_timeout).await == Some(false) =>
+            {
+                let detail = format!("{} no longer has this session ({detail})", agent.name);
+                Err(ProviderError::LoadFailed { detail })
             }
             loaded => loaded,
         }

@@ -113,7 +113,19 @@ impl Peer {
         }
     }
 
-    /// Answers a request of the agent, under the id it gave.
+    /// Answers a request of the agent, under the id it gave, as soon as there is room: an answer may be a whole file, and
+    /// an agent that asked for two of them reads one after the other.
+    pub(crate) async fn answer_in_time(&self, id: &RawValue, outcome: &Result<impl Serialize, RpcError>) {
+        let line = match wire::response(id, outcome) {
+            Ok(line) => line,
+            Err(error) => return tracing::error!(%error, "an answer could not be written"),
+        };
+        if let Err(error) = self.writer.send(line).await {
+            tracing::debug!(%error, "an answer did not reach the agent");
+        }
+    }
+
+    /// Answers a request of the agent with few words and without waiting.
     pub(crate) fn answer(&self, id: &RawValue, outcome: &Result<impl Serialize, RpcError>) {
         match wire::response(id, outcome).map(|line| self.writer.try_send(line)) {
             Ok(Ok(())) => {}

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::connection::{Connection, refuse};
@@ -16,6 +17,10 @@ use super::{files, terminals};
 
 /// What one agent may have us do at once; a terminal counts as long as its command runs.
 const RUNNING_MAX: usize = 256;
+/// Long answers in hand at once, a file or a command's output, each until it is on its way to the agent.
+const LONG_ANSWERS_MAX: usize = 4;
+/// What files to be written may weigh in all. While there is no room the agent is not read.
+const WRITES_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Requests {
@@ -23,6 +28,8 @@ pub(crate) struct Requests {
     tasks: JoinSet<()>,
     /// Requests that have no answer yet, by the id as the agent wrote it.
     open: Arc<Mutex<HashMap<String, AbortHandle>>>,
+    long_answers: Arc<Semaphore>,
+    writes: Arc<Semaphore>,
 }
 
 /// The duty to answer one request, once.
@@ -34,7 +41,13 @@ struct Reply {
 
 impl Requests {
     pub(crate) fn new(connection: Arc<Connection>) -> Self {
-        Self { connection, tasks: JoinSet::new(), open: Arc::default() }
+        Self {
+            connection,
+            tasks: JoinSet::new(),
+            open: Arc::default(),
+            long_answers: Arc::new(Semaphore::new(LONG_ANSWERS_MAX)),
+            writes: Arc::new(Semaphore::new(WRITES_BYTES_MAX)),
+        }
     }
 
     /// Waits for a task to end and forgets it. Without any it waits for ever. Cancel safe.
@@ -61,32 +74,43 @@ impl Requests {
         }
     }
 
-    pub(crate) fn serve(&mut self, id: &RawValue, method: &str, params: &str, router: &Router) {
+    pub(crate) async fn serve(&mut self, id: &RawValue, method: &str, params: &str, router: &Router) {
         if self.tasks.len() >= RUNNING_MAX {
             return self.connection.peer.answer(id, &refuse(wire::INTERNAL_ERROR, "too many requests at once"));
         }
         let (id, params) = (id.to_owned(), params.to_owned());
+        let long_answers = Arc::clone(&self.long_answers);
         match method {
             "fs/read_text_file" => self.run(id, &params, router, |request: acp::ReadTextFileRequest, link, reply| {
-                file(reply, move || files::read(&request, &link.directory).map(acp::ReadTextFileResponse::new))
+                let work = move || files::read(&request, &link.directory).map(acp::ReadTextFileResponse::new);
+                file(reply, long_answers.acquire_owned(), work)
             }),
-            "fs/write_text_file" => self.run(id, &params, router, |request: acp::WriteTextFileRequest, link, reply| {
-                file(reply, move || files::write(&request, &link.directory).map(|()| acp::WriteTextFileResponse::new()))
-            }),
+            "fs/write_text_file" => {
+                let share = u32::try_from(params.len().min(WRITES_BYTES_MAX)).unwrap_or(u32::MAX);
+                let room = Arc::clone(&self.writes).acquire_many_owned(share).await;
+                self.run(id, &params, router, |request: acp::WriteTextFileRequest, link, reply| {
+                    let work =
+                        move || files::write(&request, &link.directory).map(|()| acp::WriteTextFileResponse::new());
+                    file(reply, std::future::ready(room), work)
+                });
+            }
             "terminal/create" => self.run(id, &params, router, create),
             "terminal/output" => {
                 self.run(id, &params, router, |request: acp::TerminalOutputRequest, _, reply| async move {
+                    let _room = long_answers.acquire_owned().await;
                     match reply.connection.terminals.get(&request.session_id.0, &request.terminal_id.0) {
-                        Some(terminal) => reply.give(Ok(terminal.output())),
-                        None => reply.no_such_terminal(),
+                        Some(terminal) => reply.give(Ok(terminal.output())).await,
+                        None => reply.no_such_terminal().await,
                     }
                 })
             }
             "terminal/wait_for_exit" => {
                 self.run(id, &params, router, |request: acp::WaitForTerminalExitRequest, _, reply| async move {
                     match reply.connection.terminals.get(&request.session_id.0, &request.terminal_id.0) {
-                        Some(terminal) => reply.give(Ok(acp::WaitForTerminalExitResponse::new(terminal.wait().await))),
-                        None => reply.no_such_terminal(),
+                        Some(terminal) => {
+                            reply.give(Ok(acp::WaitForTerminalExitResponse::new(terminal.wait().await))).await;
+                        }
+                        None => reply.no_such_terminal().await,
                     }
                 });
             }
@@ -95,9 +119,9 @@ impl Requests {
                     match reply.connection.terminals.get(&request.session_id.0, &request.terminal_id.0) {
                         Some(terminal) => {
                             terminal.kill().await;
-                            reply.give(Ok(acp::KillTerminalResponse::new()));
+                            reply.give(Ok(acp::KillTerminalResponse::new())).await;
                         }
-                        None => reply.no_such_terminal(),
+                        None => reply.no_such_terminal().await,
                     }
                 })
             }
@@ -106,9 +130,9 @@ impl Requests {
                     match reply.connection.terminals.release(&request.session_id.0, &request.terminal_id.0) {
                         Some(terminal) => {
                             terminal.kill().await;
-                            reply.give(Ok(acp::ReleaseTerminalResponse::new()));
+                            reply.give(Ok(acp::ReleaseTerminalResponse::new())).await;
                         }
-                        None => reply.no_such_terminal(),
+                        None => reply.no_such_terminal().await,
                     }
                 })
             }
@@ -153,33 +177,35 @@ impl Requests {
 }
 
 impl Reply {
-    fn give(&self, outcome: Result<impl Serialize, RpcError>) {
+    async fn give(&self, outcome: Result<impl Serialize, RpcError>) {
         let was_open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id.get()).is_some();
         if was_open {
-            self.connection.peer.answer(&self.id, &outcome);
+            self.connection.peer.answer_in_time(&self.id, &outcome).await;
         }
     }
 
-    fn refuse(&self, code: i64, message: &str) {
-        self.give(refuse(code, message));
+    async fn refuse(&self, code: i64, message: &str) {
+        self.give(refuse(code, message)).await;
     }
 
-    fn no_such_terminal(&self) {
-        self.refuse(wire::INVALID_PARAMS, "no such terminal");
+    async fn no_such_terminal(&self) {
+        self.refuse(wire::INVALID_PARAMS, "no such terminal").await;
     }
 }
 
-/// File work blocks, so it is done where that is allowed.
-async fn file<R: Serialize + Send + 'static>(
+/// File work blocks, so it is done where that is allowed, once there is room for it and until the answer is on its way.
+async fn file<R: Serialize + Send + 'static, P>(
     reply: Reply,
+    room: impl Future<Output = P>,
     work: impl FnOnce() -> Result<R, files::FileError> + Send + 'static,
 ) {
+    let _room = room.await;
     let outcome = match tokio::task::spawn_blocking(work).await {
         Ok(Ok(result)) => Ok(result),
         Ok(Err(error)) => Err(RpcError::new(wire::INVALID_PARAMS, error.to_string())),
         Err(error) => Err(RpcError::new(wire::INTERNAL_ERROR, error.to_string())),
     };
-    reply.give(outcome);
+    reply.give(outcome).await;
 }
 
 /// Starts a command and stays with it until it ends.
@@ -187,10 +213,10 @@ async fn create(request: acp::CreateTerminalRequest, link: SessionLink, reply: R
     let connection = Arc::clone(&reply.connection);
     match connection.terminals.create(request, &link, &connection.command).await {
         Ok((id, terminal, reader)) => {
-            reply.give(Ok(acp::CreateTerminalResponse::new(id.clone())));
+            reply.give(Ok(acp::CreateTerminalResponse::new(id.clone()))).await;
             drop((reply, connection));
             terminals::pump(id, terminal, reader, link).await;
         }
-        Err(message) => reply.refuse(wire::INTERNAL_ERROR, &message),
+        Err(message) => reply.refuse(wire::INTERNAL_ERROR, &message).await,
     }
 }

@@ -11,7 +11,7 @@ use agent_client_protocol_schema::v1 as acp;
 use protocol::{AgentSessionId, TurnId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::connection::Connection;
 use super::peer::Reply;
@@ -20,6 +20,10 @@ use crate::provider::ProviderError;
 /// How many lines may wait for one session. When it is full the agent's pipe fills: a session that cannot follow slows
 /// its agent down, and costs no memory.
 const INPUT_QUEUE_MAX: usize = 256;
+/// How much text may wait for one session, for lines may be long. One beyond it still goes, alone.
+const INPUT_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// A line up to this is not weighed: the number of lines is bound enough.
+const LIGHT_BYTES_MAX: usize = 16 * 1024;
 /// Calls of the hub that may wait; it makes one at a time.
 const COMMAND_QUEUE_MAX: usize = 16;
 /// Updates for a session whose creation has not been answered yet; a handful is seen in practice.
@@ -29,7 +33,11 @@ const EARLY_UPDATE_BYTES_MAX: usize = 256 * 1024;
 /// What comes to a session from its agent, in the agent's order.
 #[derive(Debug)]
 pub(crate) enum SessionInput {
-    Update(String),
+    Update {
+        text: String,
+        /// Given back when the session has taken it in.
+        room: Option<OwnedSemaphorePermit>,
+    },
     Permission {
         id: Box<RawValue>,
         request: Box<PermissionRequest>,
@@ -42,6 +50,7 @@ pub(crate) enum SessionInput {
     Terminal {
         id: String,
         text: String,
+        room: Option<OwnedSemaphorePermit>,
     },
     /// Words for the user about the agent.
     Notice(String),
@@ -121,6 +130,7 @@ pub(crate) struct SessionLink {
     /// Where the agent may read and write through us, symlinks resolved.
     pub(crate) directory: Arc<PathBuf>,
     attached: Arc<AtomicBool>,
+    room: Arc<Semaphore>,
 }
 
 /// The session's own ends of its link.
@@ -135,8 +145,21 @@ impl SessionLink {
     pub(crate) fn open(directory: PathBuf) -> SessionEnds {
         let (inputs, inputs_end) = mpsc::channel(INPUT_QUEUE_MAX);
         let (commands, commands_end) = mpsc::channel(COMMAND_QUEUE_MAX);
-        let link = Self { inputs, commands, directory: Arc::new(directory), attached: Arc::default() };
+        let room = Arc::new(Semaphore::new(INPUT_BYTES_MAX));
+        let link = Self { inputs, commands, directory: Arc::new(directory), attached: Arc::default(), room };
         SessionEnds { inputs: inputs_end, commands: commands_end, link }
+    }
+
+    /// Waits until so much text may join what waits for the session. None for little, and for a session that is gone.
+    pub(crate) async fn room_for(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        if bytes <= LIGHT_BYTES_MAX {
+            return None;
+        }
+        let share = u32::try_from(bytes.min(INPUT_BYTES_MAX)).unwrap_or(u32::MAX);
+        tokio::select! {
+            room = self.room.clone().acquire_many_owned(share) => room.ok(),
+            () = self.inputs.closed() => None,
+        }
     }
 
     pub(crate) fn is_attached(&self) -> bool {
@@ -204,7 +227,8 @@ impl Router {
         }
         routes.early.retain(|(session, update)| {
             let is_ours = session == id.as_str();
-            if is_ours && link.inputs.try_send(SessionInput::Update(update.clone())).is_err() {
+            let update = SessionInput::Update { text: update.clone(), room: None };
+            if is_ours && link.inputs.try_send(update).is_err() {
                 tracing::warn!(session, "an early update was lost");
             }
             !is_ours

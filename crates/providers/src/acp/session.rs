@@ -33,6 +33,8 @@ use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
 
 /// Lines of the agent taken in at once; the hub's commands and the way out get their turn in between.
 const INPUTS_AT_ONCE: usize = 64;
+/// The most that is taken in of what an agent says between two turns; a late word or a notice is what is expected.
+const UNASKED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// For a running turn to end when its session is let go of, and for the agent to close its side.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -57,6 +59,8 @@ pub(crate) struct Session {
     pub(super) loading: Option<Loading>,
     /// The agent was given a message, so the session is on its disk.
     pub(super) prompted: bool,
+    /// What was said outside of any turn since the last one began.
+    unasked_bytes: usize,
     pub(super) setting: HashMap<u64, Setting>,
     pub(super) settings_asked: u64,
     pub(super) terminal_output: HashMap<String, String>,
@@ -130,6 +134,7 @@ impl Session {
             attaching: None,
             loading: None,
             prompted: false,
+            unasked_bytes: 0,
             setting: HashMap::new(),
             settings_asked: 0,
             terminal_output: HashMap::new(),
@@ -173,10 +178,10 @@ impl Session {
 
     fn receive(&mut self, input: SessionInput) {
         match input {
-            SessionInput::Update(text) => self.update(Update::read(&text)),
+            SessionInput::Update { text, room: _room } => self.take_update(&text),
             SessionInput::Permission { id, request } => self.permission(&id, *request),
             SessionInput::Answer { expect, reply } => self.answer(expect, reply),
-            SessionInput::Terminal { id, text } => self.terminal(id, &text),
+            SessionInput::Terminal { id, text, room: _room } => self.terminal(id, &text),
             SessionInput::Notice(text) => {
                 let notice = acp::Notice::new(acp::NoticeSeverity::Warning, text);
                 self.update(Update::Notice(notice));
@@ -190,17 +195,44 @@ impl Session {
         }
     }
 
+    /// A turn has a bound on what it may bring. What comes outside of any has one here.
+    fn take_update(&mut self, text: &str) {
+        let update = Update::read(text);
+        if self.turn.is_some() || !update.is_said() {
+            return self.update(update);
+        }
+        let before = self.unasked_bytes;
+        self.unasked_bytes = before.saturating_add(text.len());
+        match &self.loading {
+            Some(_) if self.unasked_bytes > self.context.settings.past_bytes_max => {
+                let reason = format!("it is longer than {} bytes", self.context.settings.past_bytes_max);
+                self.attach_failed(&CallError::Unreadable { method: "session/load", reason });
+            }
+            None if self.is_repeated() => {}
+            None if self.unasked_bytes > UNASKED_BYTES_MAX => {
+                if before <= UNASKED_BYTES_MAX {
+                    let words = "What the agent says without being asked is too much; the rest is left out.";
+                    self.update(Update::Notice(acp::Notice::new(acp::NoticeSeverity::Warning, words)));
+                }
+            }
+            _ => self.update(update),
+        }
+    }
+
+    /// What comes now is told again, or is the last of a session that was closed: neither is news.
+    fn is_repeated(&self) -> bool {
+        match self.attachment {
+            Attachment::Attached | Attachment::Attaching { discard: false, .. } => false,
+            Attachment::Attaching { discard: true, .. } | Attachment::Closing { .. } | Attachment::Detached => true,
+        }
+    }
+
     pub(super) fn update(&mut self, update: Update) {
         self.heard();
         if let Some(loading) = self.loading.as_mut().filter(|_| matches!(update, Update::Notice(_))) {
             return loading.notices.push(update);
         }
-        // Told again, or the last of a session that was closed: neither is news.
-        let is_news = match self.attachment {
-            Attachment::Attached | Attachment::Attaching { discard: false, .. } => true,
-            Attachment::Attaching { discard: true, .. } | Attachment::Closing { .. } | Attachment::Detached => false,
-        };
-        if !is_news && update.is_said() {
+        if self.is_repeated() && update.is_said() {
             return;
         }
         let output = self.translator.update(update, now());
@@ -255,6 +287,7 @@ impl Session {
             .ask("session/prompt", &request, self.link.clone(), expect)
             .map_err(|error| self.failed(&error))?;
         self.prompted = true;
+        self.unasked_bytes = 0;
         self.turn = Some(Turn { id: id.clone(), heard: Instant::now(), silent_since: None, cancelled: None });
         let output = self.translator.begin_turn(id.clone(), text, now());
         self.publish(output);
@@ -358,7 +391,8 @@ impl Session {
         for (_, setting) in self.setting.drain() {
             drop(setting.reply.send(Err(crashed.clone())));
         }
-        if !by_hand {
+        // Told once, as the end of a connection: a restart that failed leaves the agent as it was, about to be restarted.
+        if !by_hand && self.told_status.status == AgentStatus::Connected {
             let detail = Some(detail.to_owned()).filter(|detail| !detail.is_empty());
             self.say_status(StatusReport { status: AgentStatus::Disconnected, detail, ..StatusReport::default() });
         }

@@ -17,6 +17,8 @@ pub struct AcpSettings {
     pub session_timeout: Duration,
     /// How long a cancelled turn may take to end before its session is closed and taken up anew.
     pub cancel_grace: Duration,
+    /// The most of a session's past that is taken in when it is loaded.
+    pub past_bytes_max: usize,
     pub permissions: PermissionPolicy,
     pub stop: StopLadder,
 }
@@ -28,6 +30,7 @@ impl Default for AcpSettings {
             silence_after: Duration::from_secs(30),
             session_timeout: Duration::from_secs(60),
             cancel_grace: Duration::from_secs(10),
+            past_bytes_max: 256 * 1024 * 1024,
             permissions: PermissionPolicy::default(),
             stop: StopLadder::default(),
         }

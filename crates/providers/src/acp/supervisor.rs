@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agent_process::StopLadder;
+use agent_process::{ProcessHandle, StopLadder};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AcpAgent;
-use super::connection::{self, Connection};
+use super::connection::{self, Connection, Lost};
 use super::router::{Router, SessionCommand, SessionInput};
 use super::settings::AcpSettings;
 use crate::lifecycle::{Lifecycle, Loss};
@@ -60,13 +60,16 @@ pub(crate) struct Supervisor {
     reconnecting: Vec<oneshot::Sender<Result<(), ProviderError>>>,
     /// The user asked for the end that comes next.
     by_hand: Arc<AtomicBool>,
+    /// The process before the present one: lost, and perhaps not quite gone. Only one runs at a time.
+    previous: Option<ProcessHandle>,
 }
 
-/// How a process ended.
+/// How a process was lost.
 #[derive(Debug)]
 struct Ended {
-    detail: String,
-    clean: bool,
+    lost: Lost,
+    /// What is left of it, if it ever ran.
+    process: Option<ProcessHandle>,
 }
 
 impl Supervisor {
@@ -82,6 +85,7 @@ impl Supervisor {
             waiting: Vec::new(),
             reconnecting: Vec::new(),
             by_hand: Arc::default(),
+            previous: None,
         }
     }
 
@@ -99,7 +103,9 @@ impl Supervisor {
                 ended = self.tasks.join_next(), if !self.tasks.is_empty() => match ended {
                     Some(Ok(Some(ended))) => self.ended(ended),
                     Some(Ok(None)) | None => {}
-                    Some(Err(error)) => self.ended(Ended { detail: error.to_string(), clean: false }),
+                    Some(Err(error)) => {
+                        self.ended(Ended { lost: Lost { detail: error.to_string(), clean: false }, process: None });
+                    }
                 },
                 () = at(due) => if self.lifecycle.want() { self.start() },
             }
@@ -124,7 +130,7 @@ impl Supervisor {
                     match self.connection.take() {
                         Some(connection) => {
                             self.by_hand.store(true, Ordering::Relaxed);
-                            let ladder = StopLadder { grace_eof: Duration::ZERO, ..self.context.settings.stop };
+                            let ladder = self.at_once();
                             self.tasks.spawn(async move {
                                 connection.handle.stop(ladder).await;
                                 None
@@ -145,7 +151,8 @@ impl Supervisor {
         let (ready, starting) = oneshot::channel();
         self.starting = Some(starting);
         self.by_hand.store(false, Ordering::Relaxed);
-        self.tasks.spawn(serve(Arc::clone(&self.context), ready, Arc::clone(&self.by_hand)));
+        let previous = self.previous.take();
+        self.tasks.spawn(serve(Arc::clone(&self.context), previous, ready, Arc::clone(&self.by_hand)));
     }
 
     fn started(&mut self, result: Result<Arc<Connection>, ProviderError>) {
@@ -163,20 +170,29 @@ impl Supervisor {
         }
     }
 
-    fn ended(&mut self, ended: Ended) {
+    /// The process is lost: that is told at once. What is left of it is ended meanwhile.
+    fn ended(&mut self, Ended { lost, process }: Ended) {
         // What it said of its start comes first.
         if let Some(mut starting) = self.starting.take() {
-            let silent = |_| Err(ProviderError::Internal(ended.detail.clone()));
+            let silent = |_| Err(ProviderError::Internal(lost.detail.clone()));
             self.started(starting.try_recv().unwrap_or_else(silent));
         }
         self.connection = None;
+        self.previous.clone_from(&process);
+        if let Some(process) = process {
+            let ladder = self.at_once();
+            self.tasks.spawn(async move {
+                process.stop(ladder).await;
+                None
+            });
+        }
         if self.by_hand.load(Ordering::Relaxed) {
             return self.start();
         }
         let wanted = !self.context.router.is_empty();
-        let peaceful = ended.clean && !wanted && self.lifecycle.is_connected();
-        tracing::warn!(agent = %self.context.agent.cli_type, detail = ended.detail, wanted, "agent lost");
-        for report in self.lifecycle.lost(Loss { detail: ended.detail, wanted, peaceful }, self.began.elapsed()) {
+        let peaceful = lost.clean && !wanted && self.lifecycle.is_connected();
+        tracing::warn!(agent = %self.context.agent.cli_type, detail = lost.detail, wanted, "agent lost");
+        for report in self.lifecycle.lost(Loss { detail: lost.detail, wanted, peaceful }, self.began.elapsed()) {
             self.publish(report);
         }
         // Who came between the failure and its end has waited for this one, and gets one of its own.
@@ -206,9 +222,17 @@ impl Supervisor {
         if let Some(connection) = self.connection.take() {
             connection.handle.stop(self.context.settings.stop).await;
         }
+        if let Some(previous) = self.previous.take() {
+            previous.stop(self.at_once()).await;
+        }
         // A process that was just starting goes with its task.
         self.tasks.shutdown().await;
         self.context.status.send_replace(StatusReport::default());
+    }
+
+    /// For a process that is of no more use: no time to finish anything.
+    fn at_once(&self) -> StopLadder {
+        StopLadder { grace_eof: Duration::ZERO, ..self.context.settings.stop }
     }
 
     fn report(&self) -> StatusReport {
@@ -220,21 +244,25 @@ impl Supervisor {
     }
 }
 
-/// From the start of a process to its end.
+/// From the start of a process to its loss.
 async fn serve(
     context: Arc<Context>,
+    previous: Option<ProcessHandle>,
     ready: oneshot::Sender<Result<Arc<Connection>, ProviderError>>,
     by_hand: Arc<AtomicBool>,
 ) -> Option<Ended> {
+    if let Some(previous) = previous {
+        previous.gone().await;
+    }
     let (connection, reader) = match Connection::start(&context.agent).await {
         Ok(started) => started,
         Err(error) => {
             let detail = error.to_string();
             drop(ready.send(Err(error)));
-            return Some(Ended { detail, clean: false });
+            return Some(Ended { lost: Lost { detail, clean: false }, process: None });
         }
     };
-    let reading = connection::run(Arc::clone(&connection), reader, &context.router, &context.settings);
+    let reading = connection::run(Arc::clone(&connection), reader, &context.router);
     let starting = async {
         match connection.shake_hands(&context.agent, &context.settings).await {
             Ok(()) => {
@@ -250,14 +278,16 @@ async fn serve(
             }
         }
     };
-    let (report, refused) = tokio::join!(reading, starting);
-    let detail = refused.unwrap_or_else(|| report.to_string());
-    for link in context.router.all() {
-        let by_hand = by_hand.load(Ordering::Relaxed);
-        // A session that is gone need not know.
-        drop(link.inputs.send(SessionInput::Lost { detail: detail.clone(), by_hand }).await);
+    let (mut lost, refused) = tokio::join!(reading, starting);
+    if let Some(refused) = refused {
+        lost.detail = refused;
     }
-    Some(Ended { detail, clean: report.is_success() })
+    for link in context.router.all() {
+        let (detail, by_hand) = (lost.detail.clone(), by_hand.load(Ordering::Relaxed));
+        // A session that is gone need not know.
+        drop(link.inputs.send(SessionInput::Lost { detail, by_hand }).await);
+    }
+    Some(Ended { lost, process: Some(connection.handle.clone()) })
 }
 
 /// Every open session is handed to the new process. One that cannot be taken up says so itself.

@@ -165,7 +165,8 @@ pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineRe
             text.push('\n');
         }
         terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(text.as_bytes());
-        drop(link.inputs.send(SessionInput::Terminal { id: id.clone(), text }).await);
+        let room = link.room_for(text.len()).await;
+        drop(link.inputs.send(SessionInput::Terminal { id: id.clone(), text, room }).await);
     }
     let report = tokio::select! {
         () = terminal.released.cancelled() => handle.stop(KILL).await,

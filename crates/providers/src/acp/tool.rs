@@ -81,6 +81,11 @@ impl ToolState {
         !matches!(self.phase, Phase::Over { .. })
     }
 
+    /// It is over, and waits for what else may be said of it.
+    pub(crate) fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::Ending { .. })
+    }
+
     pub(crate) fn is_open_command(&self) -> bool {
         self.is_open() && self.detail.kind == ToolKind::Execute
     }
@@ -160,7 +165,7 @@ impl ToolState {
 
     /// Ends a call that is over and has said all it had to say.
     pub(crate) fn settle_if_ending(&mut self, now: Option<Timestamp>, out: &mut Vec<StreamPayload>) {
-        if matches!(self.phase, Phase::Ending { .. }) {
+        if self.is_ending() {
             self.settle(now, out);
         }
     }

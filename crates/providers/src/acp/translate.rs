@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use agent_client_protocol_schema::MaybeUndefined;
 use agent_client_protocol_schema::v1 as acp;
-use protocol::stream::{ItemCancelled, ResponseError, ResponseStart};
+use protocol::stream::{ResponseError, ResponseStart};
 use protocol::{
     ErrorCode, ErrorDetail, ItemId, Origin, Permission, ResponseStatus, SessionFacts, SessionId, StreamPayload,
     Timestamp, TurnId, Usage,
@@ -23,8 +23,10 @@ use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
 /// Turns that have ended and may still be spoken of.
 const ENDED_TURNS_KEPT: usize = 8;
-/// Texts longer than this are answers, not the words of an error.
-const ERROR_WORDS_BYTES_MAX: usize = 4096;
+/// How much of a text is kept to know it again: in an error, or when a cut stream begins anew.
+const WORDS_BYTES_MAX: usize = 64 * 1024;
+/// Stands for a message that only said what the turn's error says.
+pub(crate) const TURN_FAILED: &str = "The turn failed.";
 /// What Claude Code writes into its history where a turn was cancelled.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
@@ -58,6 +60,8 @@ pub(crate) struct Translator {
     turns_begun: u64,
     /// Something is shown as going on.
     active: bool,
+    /// Some call was told with its end and may still say more.
+    has_ending: bool,
     /// What the session has cost in all, in US dollars, now and when the turn began.
     cost: Option<f64>,
     cost_before: Option<f64>,
@@ -82,8 +86,22 @@ struct Growing {
     item_id: ItemId,
     voice: Voice,
     message_id: Option<String>,
-    /// The whole text, as long as it is short enough to be an error's.
+    /// A sub-agent speaks.
+    is_nested: bool,
+    /// The whole text, as long as it is not too long to be known again.
     words: Option<String>,
+    /// Another message that has begun with the same words, and all of it so far.
+    repeat: Option<(String, String)>,
+}
+
+/// What a message that follows another directly says beyond it.
+enum Repeat {
+    /// So far only what is shown already.
+    Nothing,
+    /// The other, and then this.
+    More(String),
+    /// Something else; this is all of it.
+    Other(String),
 }
 
 impl Translator {
@@ -96,6 +114,7 @@ impl Translator {
             replaying: false,
             turns_begun: 0,
             active: false,
+            has_ending: false,
             cost: None,
             cost_before: None,
         }
@@ -186,7 +205,7 @@ impl Translator {
                 // Some agents say an error twice: as their last message and as the answer. It is shown once.
                 let said = turn.growing.take().filter(|text| text.voice == Voice::Agent);
                 if let Some(item_id) = said.and_then(|text| text.says(&message)) {
-                    step.push(StreamPayload::ItemCancelled(ItemCancelled { item_id, reason: None }));
+                    step.message(item_id, TURN_FAILED, Origin::System);
                 }
                 let error = ErrorDetail::new(ErrorCode::AgentProtocolError, message);
                 step.push(StreamPayload::ResponseError(ResponseError { error }));
@@ -375,9 +394,23 @@ impl Translator {
                     }
                     growing.add(&text);
                 }
-                None => turn.growing = Some(Growing { item_id: item_id.clone(), voice, message_id, words: None }),
+                None => turn.growing = Some(Growing::new(item_id.clone(), voice, message_id, None)),
             }
             return step.delta(item_id, text);
+        }
+        // A stream that was cut begins anew under another id. What is on the screen is not said again.
+        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open && !self.replaying && is_plain)
+            && let (Some(id), None) = (&message_id, &parent)
+            && let Some(growing) = turn.growing.as_mut().filter(|growing| growing.voice == voice && !growing.is_nested)
+        {
+            match growing.follow(id, text) {
+                Repeat::Nothing => return,
+                Repeat::More(rest) => {
+                    step.turn = Some(turn.id.clone());
+                    return step.delta(growing.item_id.clone(), rest);
+                }
+                Repeat::Other(all) => text = all,
+            }
         }
         if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
             let growing = turn.growing.as_mut();
@@ -399,7 +432,9 @@ impl Translator {
         let item_id = item_id.unwrap_or_else(|| self.next_item_id(""));
         if let Some(turn) = self.turns.back_mut() {
             turn.texts.push(item_id.clone());
-            let mut growing = Growing { item_id: item_id.clone(), voice, message_id, words: Some(String::new()) };
+            let words = is_plain.then(String::new);
+            let mut growing =
+                Growing { is_nested: parent.is_some(), ..Growing::new(item_id.clone(), voice, message_id, words) };
             growing.add(&text);
             turn.growing = Some(growing);
         }
@@ -448,6 +483,7 @@ impl Translator {
             if let Some(tool) = turn.tools.iter_mut().find(|tool| tool.item_id == item_id) {
                 step.turn = Some(turn.id.clone());
                 act(tool, &mut step.scratch);
+                self.has_ending |= tool.is_ending();
                 return step.take_scratch();
             }
         }
@@ -455,6 +491,10 @@ impl Translator {
 
     /// Ends the calls whose end was told with their beginning, now that something else follows.
     fn settle_ending(&mut self, step: &mut Step) {
+        // Asked with every word of an answer; a long turn has many calls.
+        if !std::mem::take(&mut self.has_ending) {
+            return;
+        }
         let now = (!self.replaying).then_some(step.now);
         for turn in &mut self.turns {
             for tool in &mut turn.tools {
@@ -491,15 +531,6 @@ impl Translator {
         if let Some(message) = error["message"].as_str() {
             self.active = true;
             step.facts.activity = Some(message.to_owned());
-        }
-        // What was streamed before the cut comes once more, under another id.
-        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open)
-            && let Some(growing) =
-                turn.growing.take().filter(|text| matches!(text.voice, Voice::Agent | Voice::Thought))
-        {
-            step.turn = Some(turn.id.clone());
-            let reason = Some("the stream was cut and starts again".to_owned());
-            step.push(StreamPayload::ItemCancelled(ItemCancelled { item_id: growing.item_id, reason }));
         }
     }
 
@@ -554,8 +585,31 @@ impl Translator {
 }
 
 impl Growing {
+    fn new(item_id: ItemId, voice: Voice, message_id: Option<String>, words: Option<String>) -> Self {
+        Self { item_id, voice, message_id, is_nested: false, words, repeat: None }
+    }
+
+    /// A piece of the message `id`, and this one is the last that was shown. Once the other has said all of this one,
+    /// it goes on in its place.
+    fn follow(&mut self, id: &str, text: String) -> Repeat {
+        let (Some(words), Some(own)) = (&self.words, &self.message_id) else { return Repeat::Other(text) };
+        if own == id || words.is_empty() {
+            return Repeat::Other(text);
+        }
+        let before = self.repeat.take().filter(|(repeated, _)| repeated == id).map(|(_, before)| before);
+        let all = before.unwrap_or_default() + &text;
+        if words.starts_with(&all) && words.len() > all.len() {
+            self.repeat = Some((id.to_owned(), all));
+            return Repeat::Nothing;
+        }
+        let Some(rest) = all.strip_prefix(words.as_str()).map(str::to_owned) else { return Repeat::Other(all) };
+        self.message_id = Some(id.to_owned());
+        self.add(&rest);
+        Repeat::More(rest)
+    }
+
     fn add(&mut self, text: &str) {
-        self.words = self.words.take().filter(|words| words.len() + text.len() <= ERROR_WORDS_BYTES_MAX);
+        self.words = self.words.take().filter(|words| words.len() + text.len() <= WORDS_BYTES_MAX);
         if let Some(words) = &mut self.words {
             words.push_str(text);
         }

@@ -2,19 +2,16 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use agent_process::AgentCommand;
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use agent_process::{AgentCommand, AgentProcess, StopLadder};
 
 use super::agent::AcpAgent;
 
 /// `--version` is quick or of no use: some programs know no such flag and start to serve.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
-const ANSWER_BYTES_MAX: u64 = 4096;
+const ANSWER_BYTES_MAX: usize = 4096;
 
 /// What is known so far. A program is asked once.
 #[derive(Debug, Default)]
@@ -49,20 +46,25 @@ impl Version {
     }
 }
 
+/// Under a guardian like the agent itself: a program that starts others and hangs leaves none of them behind.
 async fn ask(program: &Path, command: &AgentCommand) -> Option<String> {
-    let mut asked = Command::new(program);
-    asked.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    asked.current_dir(&command.current_dir);
-    for (name, value) in &command.env {
-        match value {
-            Some(value) => asked.env(name, value),
-            None => asked.env_remove(name),
-        };
+    // Of a runner, such as `npx agent`, it would be the runner's version.
+    if command.args.iter().any(|arg| !arg.as_encoded_bytes().starts_with(b"-")) {
+        return None;
     }
-    let mut child = asked.spawn().ok()?;
+    let mut asked = AgentCommand { program: program.into(), args: Vec::new(), ..command.clone() };
+    asked = asked.arg("--version").orphan_ladder(StopLadder::AT_ONCE).line_bytes_max(ANSWER_BYTES_MAX);
+    let (mut stdout, stdin, process) = AgentProcess::spawn(asked).await.ok()?.split();
+    stdin.close();
     let mut answer = String::new();
-    child.stdout.take()?.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).await.ok()?;
-    child.wait().await.ok()?.success().then_some(answer)
+    while let Some(line) = stdout.next_line().await.ok()? {
+        answer.push_str(&line.to_str_lossy());
+        answer.push('\n');
+        if answer.len() > ANSWER_BYTES_MAX {
+            return None;
+        }
+    }
+    process.exited().await.is_success().then_some(answer)
 }
 
 /// The first word that looks like a version: digits and dots, whatever follows them.
@@ -88,11 +90,5 @@ mod tests {
         assert_eq!(find_version("codex-cli 0.166.0").as_deref(), Some("0.166.0"));
         assert_eq!(find_version("agent v1.2.3-beta.1 (abc)").as_deref(), Some("1.2.3-beta.1"));
         assert_eq!(find_version("usage: agent [options]"), None);
-    }
-
-    #[tokio::test]
-    async fn a_program_that_does_not_know_the_flag_has_no_version() {
-        let version = Version::default();
-        assert_eq!(version.of(Path::new("/bin/false"), &AgentCommand::new("false")).await, None);
     }
 }

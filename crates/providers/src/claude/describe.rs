@@ -5,10 +5,15 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use agent_process::AgentCommand;
 use protocol::{AgentInfo, AgentStatus, CliType};
 
 use super::process::base_command;
 use super::{ClaudeConfig, INSTALL_HINT, NAME};
+use crate::provider::ProviderError;
+
+/// The oldest version this was tested with. An older one is used too, for as long as it knows our options.
+pub(super) const VERSION_MIN: &str = "2.1.197";
 
 /// A program that does not know its version by then goes without.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,10 +32,7 @@ struct Known {
 
 impl Versions {
     pub(super) async fn describe(&self, config: &ClaudeConfig, cli_type: CliType, status: AgentStatus) -> AgentInfo {
-        let command = base_command(config).map(|mut command| {
-            command.env.extend(config.env.iter().cloned());
-            command
-        });
+        let command = version_command(config);
         let found = command.as_ref().ok().and_then(|command| command.resolve().ok());
         let program = match (&found, &command) {
             (Some(path), _) => path.display().to_string(),
@@ -52,7 +54,7 @@ impl Versions {
         }
     }
 
-    async fn version(&self, path: &Path, command: &agent_process::AgentCommand) -> Option<String> {
+    async fn version(&self, path: &Path, command: &AgentCommand) -> Option<String> {
         let changed = path.metadata().and_then(|file| file.modified()).ok();
         if let Some(known) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
             && known.path == path
@@ -60,19 +62,57 @@ impl Versions {
         {
             return known.version.clone();
         }
-        let mut ask = tokio::process::Command::new(path);
-        ask.args(&command.args).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        for (name, value) in &command.env {
-            match value {
-                Some(value) => ask.env(name, value),
-                None => ask.env_remove(name),
-            };
-        }
-        let answer = tokio::time::timeout(VERSION_TIMEOUT, ask.output()).await.ok()?.ok()?;
-        let words = String::from_utf8_lossy(&answer.stdout);
-        let version = words.split_whitespace().next().filter(|_| answer.status.success()).map(str::to_owned);
+        let version = ask_version(path, command).await?;
         let known = Known { path: path.to_owned(), changed, version: version.clone() };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
         version
+    }
+}
+
+fn version_command(config: &ClaudeConfig) -> Result<AgentCommand, ProviderError> {
+    let mut command = base_command(config)?;
+    command.env.extend(config.env.iter().cloned());
+    Ok(command)
+}
+
+/// The version of the program as it is now.
+pub(super) async fn version(config: &ClaudeConfig) -> Option<String> {
+    let command = version_command(config).ok()?;
+    ask_version(&command.resolve().ok()?, &command).await?
+}
+
+/// None if it did not answer in time; none within if it does not say.
+async fn ask_version(path: &Path, command: &AgentCommand) -> Option<Option<String>> {
+    let mut ask = tokio::process::Command::new(path);
+    ask.args(&command.args).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    for (name, value) in &command.env {
+        match value {
+            Some(value) => ask.env(name, value),
+            None => ask.env_remove(name),
+        };
+    }
+    let answer = tokio::time::timeout(VERSION_TIMEOUT, ask.output()).await.ok()?.ok()?;
+    let words = String::from_utf8_lossy(&answer.stdout);
+    Some(words.split_whitespace().next().filter(|_| answer.status.success()).map(str::to_owned))
+}
+
+/// Whether a version is older than [`VERSION_MIN`], as far as it can be told.
+pub(super) fn is_too_old(version: &str) -> bool {
+    let numbers = |version: &str| -> Option<Vec<u64>> {
+        let core = version.split(['-', '+']).next()?;
+        core.split('.').map(|number| number.parse().ok()).collect()
+    };
+    numbers(version).zip(numbers(VERSION_MIN)).is_some_and(|(found, needed)| found < needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        assert!(is_too_old("1.0.44") && is_too_old("2.1.19") && is_too_old("2.0"));
+        assert!(!is_too_old(VERSION_MIN) && !is_too_old("2.1.325") && !is_too_old("10.0.0-beta.1"));
+        assert!(!is_too_old("nightly"), "who says nothing is not accused");
     }
 }

@@ -6,6 +6,8 @@ use protocol::facts::{
 };
 use serde_json::{Map, Value};
 
+use crate::provider::Login;
+
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
 pub(super) const PLAN: &str = "plan";
@@ -31,6 +33,24 @@ pub(super) fn initialized(answer: &Value) -> SessionFacts {
         options: Some(options),
         model: default_model(answer),
         ..SessionFacts::default()
+    }
+}
+
+/// Whose account it is, from the answer to `initialize`. Only a plain "none" means that there is none: an account of a
+/// kind we do not know is the program's business.
+pub(super) fn login(account: &Value) -> Login {
+    let word = |name: &str| account[name].as_str().filter(|word| !word.is_empty() && *word != "none");
+    let paid = word("subscriptionType").or(word("organization"));
+    match (word("email"), word("apiKeySource").or(word("tokenSource"))) {
+        (Some(email), _) => Login::Ready(Some(match paid {
+            Some(paid) => format!("{email}, {paid}"),
+            None => email.to_owned(),
+        })),
+        (None, Some(source)) => Login::Ready(Some(source.to_owned())),
+        (None, None) if account["tokenSource"] == "none" => {
+            Login::Needed("Run `claude` in a terminal and log in with /login.".to_owned())
+        }
+        (None, None) => Login::Unknown,
     }
 }
 
@@ -111,4 +131,24 @@ pub(super) fn context(used: u64, model: Option<&str>, models: &Map<String, Value
     let record = model.and_then(|model| models.get(model)).or_else(|| models.values().next())?;
     let size = record["contextWindow"].as_u64()?;
     (used > 0 && size > 0).then_some(ContextUse { used, size })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_account_is_told_as_the_program_tells_it() {
+        let ready = |words: &str| Login::Ready(Some(words.into()));
+        assert_eq!(login(&json!({"email": "a@b.c", "subscriptionType": "max"})), ready("a@b.c, max"));
+        assert_eq!(
+            login(&json!({"apiKeySource": "ANTHROPIC_API_KEY", "tokenSource": "none"})),
+            ready("ANTHROPIC_API_KEY")
+        );
+        assert!(matches!(login(&json!({"tokenSource": "none", "apiProvider": "firstParty"})), Login::Needed(_)));
+        assert_eq!(login(&json!({"apiProvider": "bedrock"})), Login::Unknown);
+        assert_eq!(login(&Value::Null), Login::Unknown);
+    }
 }

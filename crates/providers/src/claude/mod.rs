@@ -1,8 +1,8 @@
 //! Claude Code: the `claude` program in its bidirectional stream-json mode, one process per live session.
 //!
 //! `wire` reads lines, `translate` gives them their meaning (with `tools`, `texts` and `facts`), `history` reads the
-//! program's own session files through the same translation. `process` starts the program, `session` is the actor
-//! that owns one conversation, and this module is the [`Provider`] in front of them.
+//! program's own session files through the same translation. `process` starts the program once `owner` knows that nobody
+//! else has the session, `session` is the actor that owns one conversation, and this module is the [`Provider`] in front of them.
 //!
 //! In viewer mode every permission is given for once, but for two questions that are the user's: what AskUserQuestion
 //! asks is shown and left to be answered in the chat, and a plan is approved only if the agent itself chose to plan.
@@ -10,6 +10,7 @@
 mod describe;
 mod facts;
 pub mod history;
+mod owner;
 mod process;
 mod request;
 mod session;
@@ -20,7 +21,7 @@ pub mod wire;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ use self::session::{Command, Session, SessionHandle};
 use crate::permission::PermissionPolicy;
 use crate::provider::{
     EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderSession,
-    StatusReport,
+    StatusReport, Trial,
 };
 
 /// How thoughts and turns name who made them; also the CLI type.
@@ -111,12 +112,16 @@ impl Shared {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session goes on under another id.
-    fn renamed(&self, old: &AgentSessionId, new: &AgentSessionId) {
+    /// A session goes on under another id. False if that is somebody else's: a session has one owner.
+    fn renamed(&self, old: &AgentSessionId, new: &AgentSessionId) -> bool {
         let mut sessions = self.sessions();
+        if sessions.contains_key(new) {
+            return false;
+        }
         if let Some(handle) = sessions.remove(old) {
             sessions.insert(new.clone(), handle);
         }
+        true
     }
 
     fn ended(&self, id: &AgentSessionId) {
@@ -238,6 +243,15 @@ impl Provider for ClaudeProvider {
         self.versions.describe(&self.shared.config, self.shared.cli_type.clone(), status).await
     }
 
+    async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError> {
+        let id = AgentSessionId::parse(Uuid::new_v4().to_string())
+            .map_err(|error| ProviderError::Internal(error.to_string()))?;
+        let started = process::start(&self.shared.config, directory, &id, false).await?;
+        started.process.handle.stop(process::STOP).await;
+        let version = started.answer["claude_code_version"].as_str().map(str::to_owned);
+        Ok(Trial { version, login: facts::login(&started.answer["account"]) })
+    }
+
     fn watch_status(&self) -> watch::Receiver<StatusReport> {
         self.shared.status.subscribe()
     }
@@ -278,8 +292,8 @@ impl Provider for ClaudeProvider {
         before: &HistoryCursor,
         limit: usize,
     ) -> Result<History, ProviderError> {
-        let project_dir = self.ask(id, |reply| Command::Directory { reply }).await?;
-        let file = self.shared.file(&project_dir, id);
+        let (project_dir, recorded_as) = self.ask(id, |reply| Command::Record { reply }).await?;
+        let file = self.shared.file(&project_dir, &recorded_as);
         let file = file.ok_or_else(|| ProviderError::LoadFailed { detail: "its session file is gone".into() })?;
         read(file, Some(before.clone()), limit).await
     }
@@ -301,6 +315,10 @@ impl Provider for ClaudeProvider {
 
     fn is_alive(&self, id: &AgentSessionId) -> bool {
         self.handle(id).is_ok_and(|handle| handle.is_alive())
+    }
+
+    fn keeps_history(&self) -> bool {
+        true
     }
 
     async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError> {

@@ -8,6 +8,7 @@ use protocol::AgentSessionId;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::describe::{self, VERSION_MIN, is_too_old};
 use super::request;
 use super::wire::{ControlResponse, Line};
 use super::{ClaudeConfig, INSTALL_HINT, NAME};
@@ -53,9 +54,9 @@ pub(super) async fn start(
         // The output ended or said why; the exit may say more.
         Ok(Err(said)) => {
             let report = process.handle.stop(StopLadder::AT_ONCE).await;
-            refused(&if said.is_empty() { report.to_string() } else { said })
+            refused(config, &if said.is_empty() { report.to_string() } else { said }).await
         }
-        Err(NoAnswer::Exited(report)) => refused(&format!("{}\n{report}", report.stderr_tail)),
+        Err(NoAnswer::Exited(report)) => refused(config, &format!("{}\n{report}", report.stderr_tail)).await,
         Err(silent @ NoAnswer::Silent { .. }) => {
             let mut detail = silent.to_string();
             if let NoAnswer::Silent { stderr_tail, .. } = &silent
@@ -150,18 +151,29 @@ fn spawn_error(error: SpawnError) -> ProviderError {
 }
 
 /// The program left, or said no. Its words, and what can be done about the ones we know.
-fn refused(words: &str) -> ProviderError {
-    let words = words.trim();
+async fn refused(config: &ClaudeConfig, words: &str) -> ProviderError {
+    let unknown = ["unknown option", "error: option", "Unsupported control request"];
+    let found = match unknown.iter().any(|start| words.contains(start)) {
+        true => describe::version(config).await,
+        false => None,
+    };
+    refusal(words.trim(), found.as_deref())
+}
+
+/// `found` is the version of a program that did not understand us.
+fn refusal(words: &str, found: Option<&str>) -> ProviderError {
     let advice = if words.contains("No conversation found") {
         "Claude Code no longer has this conversation. It deletes old ones, after 30 days unless its setting \
          cleanupPeriodDays says otherwise. Start a new session."
+            .into()
     } else if words.contains("already in use") {
-        "Another Claude Code process has this session. End it and try again."
+        "Another Claude Code process has this session. End it and try again.".into()
     } else if words.contains("root/sudo") || words.contains("root privileges") {
         "Claude Code refuses to skip its permission checks as root. Start the server as another user, or take that \
          option out of CLAUDE_CMD."
-    } else if words.contains("unknown option") || words.contains("error: option") {
-        "This version of Claude Code is too old, or CLAUDE_CMD has a wrong option. Update it with `claude update`."
+            .into()
+    } else if words.contains("unknown option") || words.contains("error: option") || words.contains("Unsupported") {
+        not_understood(found)
     } else if words.contains("/login") || words.contains("API key") {
         return ProviderError::LoginRequired {
             name: NAME.into(),
@@ -173,12 +185,32 @@ fn refused(words: &str) -> ProviderError {
     ProviderError::Handshake { name: NAME.into(), detail: format!("{advice}\n{words}") }
 }
 
+/// Either the program is too old for our options, or the user gave it one it does not have.
+fn not_understood(found: Option<&str>) -> String {
+    let update = format!("Update it with `claude update` or `{INSTALL_HINT}@latest`, then try again.");
+    match found {
+        Some(found) if is_too_old(found) => {
+            format!("Claude Code {found} is too old: version {VERSION_MIN} or newer is needed. {update}")
+        }
+        Some(found) => {
+            format!(
+                "Claude Code {found} does not know one of its options. Look at CLAUDE_CMD; if it has none, the program \
+                 has changed: versions from {VERSION_MIN} on are known to work."
+            )
+        }
+        None => format!(
+            "This Claude Code does not know one of its options and does not say its version; {VERSION_MIN} or newer is \
+             needed. {update}"
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn detail(words: &str) -> String {
-        match refused(words) {
+        match refusal(words, None) {
             ProviderError::Handshake { detail, .. } | ProviderError::LoginRequired { detail, .. } => detail,
             other => panic!("{other:?}"),
         }
@@ -189,6 +221,7 @@ mod tests {
         assert!(detail("No conversation found with session ID: x").contains("Start a new session"));
         assert!(detail("Error: Session ID x is already in use.").contains("Another Claude Code process"));
         assert!(detail("error: unknown option '--replay-user-messages'").contains("claude update"));
+        assert!(not_understood(Some("2.1.325")).contains("CLAUDE_CMD"));
         assert!(detail("--dangerously-skip-permissions cannot be used with root/sudo privileges").contains("as root"));
         assert_eq!(detail("exit code 7: something else"), "exit code 7: something else");
     }

@@ -342,7 +342,7 @@ fn resident_mib() -> u64 {
 }
 
 /// The daemons of the agent with this process id.
-fn sleepers(agent: u32) -> Vec<u32> {
+pub(crate) fn sleepers(agent: u32) -> Vec<u32> {
     let line = format!("sleep\x001000.{agent}\x00");
     let processes =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());

@@ -69,6 +69,22 @@ async fn a_start_that_fails_leaves_nothing_behind_and_says_why() {
 }
 
 #[tokio::test]
+async fn a_program_that_is_too_old_is_named_with_its_version_the_one_needed_and_how_to_get_it() {
+    let old = Bench::new("old:1.0.44");
+    let error = old.create(&old.provider()).await.unwrap_err().to_message();
+    assert_eq!(error.code, protocol::ErrorCode::AgentHandshakeFailed);
+    let detail = error.detail.unwrap();
+    assert!(detail.contains("Claude Code 1.0.44 is too old: version 2.1.197 or newer is needed"), "{detail}");
+    assert!(detail.contains("`claude update`") && detail.contains("npm install -g"), "{detail}");
+    assert!(detail.contains("unknown option '--replay-user-messages'"), "and in its own words: {detail}");
+
+    // A new one that refuses an option was given it by the user.
+    let new = Bench::new("old:9.0.0");
+    let detail = new.create(&new.provider()).await.unwrap_err().to_message().detail.unwrap();
+    assert!(detail.contains("CLAUDE_CMD") && !detail.contains("too old"), "{detail}");
+}
+
+#[tokio::test]
 async fn noise_before_the_handshake_and_garbage_in_a_turn_do_no_harm() {
     let bench = Bench::new("noisy");
     let provider = bench.provider();
@@ -106,7 +122,6 @@ async fn a_flood_arrives_whole_in_front_of_a_slow_listener() {
     soon("the end", provider.shutdown()).await;
 }
 
-/// TC-3.4b, TC-8.1a.
 #[tokio::test]
 async fn an_agent_that_leaves_in_a_turn_settles_everything_and_is_started_again() {
     let bench = Bench::new("");

@@ -43,16 +43,32 @@ impl OpenHtml {
         self.settle(self.settled + settled.len());
     }
 
+    /// Replaces everything from `from` up to the last `close` bytes. Says how much of it stayed, if not all did.
+    pub(super) fn replace(&mut self, from: usize, close: usize, with: &str) -> Option<usize> {
+        let range = from..self.html.len() - close;
+        let old = &self.html[range.clone()];
+        if old == with {
+            return None;
+        }
+        let common = common_prefix(old, with);
+        self.html.replace_range(range.start + common..range.end, &with[common..]);
+        Some(common)
+    }
+
+    /// How many UTF-16 units the first so many bytes are.
+    pub(super) fn utf16_until(&self, bytes: usize) -> usize {
+        if bytes >= self.settled {
+            self.settled_utf16 + utf16(&self.html[self.settled..bytes])
+        } else {
+            self.settled_utf16 - utf16(&self.html[bytes..self.settled])
+        }
+    }
+
     /// Where the last [`go_on`](Self::go_on) made a difference, if it did.
     pub(super) fn change(&self) -> Option<Position> {
         let bytes = self.changed?;
         // What was just settled may lie behind the change.
-        let utf16 = if bytes >= self.settled {
-            self.settled_utf16 + utf16(&self.html[self.settled..bytes])
-        } else {
-            self.settled_utf16 - utf16(&self.html[bytes..self.settled])
-        };
-        Some(Position { block: 0, bytes, utf16 })
+        Some(Position { block: 0, bytes, utf16: self.utf16_until(bytes) })
     }
 }
 
@@ -66,5 +82,6 @@ pub(super) fn common_prefix(a: &str, b: &str) -> usize {
 }
 
 pub(super) fn utf16(text: &str) -> usize {
-    text.encode_utf16().count()
+    // Every character is one unit, those of four bytes are two.
+    text.bytes().map(|byte| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0)).sum()
 }

@@ -8,6 +8,7 @@
 //! - Of the rest, usually one open block, only the end is parsed again: from the last line of an open code fence
 //!   ([`fence`]), the last safe word of an open paragraph ([`paragraph`]), the last items or rows of a list or table
 //!   ([`rows`]).
+//! - Plain words that are added to any open text are not parsed at all ([`plain`]).
 //! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
 //! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
 
@@ -15,6 +16,7 @@ mod changes;
 mod fence;
 mod html;
 mod paragraph;
+mod plain;
 mod rows;
 mod settle;
 mod tail;
@@ -65,7 +67,7 @@ impl LiveMarkdown {
         let first_tail_block = self.settled.blocks.len();
         let source_start = self.settled.bytes;
         let source = &self.text[source_start..];
-        if let Some(Grown { changed }) = self.tail.grow(source, &self.settled.definitions) {
+        if let Some(Grown { changed }) = self.tail.grow(source, before - source_start, &self.settled.definitions) {
             return self.record(first_tail_block, changed);
         }
         let rendered = self.tail.render(source, &self.settled.definitions);

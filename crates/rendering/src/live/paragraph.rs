@@ -52,24 +52,25 @@ impl OpenParagraph {
         Some(Self { at, in_first_line, next_look: source.len() + STEP_BYTES })
     }
 
-    /// Goes on with what was added to the tail's source. `None` if it is no longer one paragraph, or may not be.
-    pub(super) fn grow(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<()> {
+    /// Goes on with what was added to the tail's source. Returns what closes the HTML if words may follow. `None` if it is
+    /// no longer one paragraph, or may not be.
+    pub(super) fn grow(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<Option<usize>> {
         if self.may_be_a_table(source) {
             return None;
         }
-        let rest = render_from(&source[self.at..], outside)?;
+        let (rest, close) = render_from(&source[self.at..], outside)?;
         html.go_on("", &rest, CLOSE);
         if source.len() >= self.next_look {
             self.next_look = source.len() + STEP_BYTES;
             self.advance(source, outside, html);
         }
-        Some(())
+        Some(close)
     }
 
     /// Moves on to a later word, if there is one.
     fn advance(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<()> {
         let at = self.at + words::last_safe(&source[self.at..], 0, GUARD)?;
-        let settled = render_from(&source[self.at..at], outside)?;
+        let (settled, _) = render_from(&source[self.at..at], outside)?;
         let settled = settled_html(&format!("{GUARD_HTML}{settled}{CLOSE}"), GUARD_HTML, &source[..at])?;
         // The words must look alone as they do in front of the others.
         if html.as_str()[html.settled().len()..].starts_with(&settled) {
@@ -92,13 +93,13 @@ impl OpenParagraph {
 }
 
 /// The inside of the paragraph that `words` continue, if they do.
-fn render_from(words: &str, outside: &Definitions) -> Option<String> {
+fn render_from(words: &str, outside: &Definitions) -> Option<(String, Option<usize>)> {
     let mut rendered = Renderer::default().render(&format!("{GUARD}{words}"), outside);
     let block = rendered.blocks.pop()?;
     if block.kind != Kind::Paragraph || !rendered.blocks.is_empty() || !rendered.definitions.is_empty() {
         return None;
     }
-    Some(block.html.strip_prefix(GUARD_HTML)?.strip_suffix(CLOSE)?.to_owned())
+    Some((block.html.strip_prefix(GUARD_HTML)?.strip_suffix(CLOSE)?.to_owned(), block.close))
 }
 
 /// The inside of a rendered paragraph with the spaces that end its source, which a renderer leaves out at an end.

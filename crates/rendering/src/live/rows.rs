@@ -42,21 +42,22 @@ impl OpenRows {
             next_look: source.len() + STEP_BYTES,
             renderer: Renderer::default(),
         };
-        let rest = rows.render_rest(source, outside)?;
+        let (rest, _) = rows.render_rest(source, outside)?;
         let settled = html.as_str().strip_suffix(rows.close)?.strip_suffix(&rest)?.len();
         html.settle(settled);
         Some(rows)
     }
 
-    /// Goes on with what was added to the tail's source. `None` if it is no longer the same list or table.
-    pub(super) fn grow(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<()> {
-        let rest = self.render_rest(source, outside)?;
+    /// Goes on with what was added to the tail's source. Returns what closes the HTML if words may follow. `None` if it is
+    /// no longer the same list or table.
+    pub(super) fn grow(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<Option<usize>> {
+        let (rest, close) = self.render_rest(source, outside)?;
         html.go_on("", &rest, self.close);
         if source.len() >= self.next_look {
             self.next_look = source.len() + STEP_BYTES;
             self.advance(source, outside, html, &rest);
         }
-        Some(())
+        Some(close)
     }
 
     /// Moves on to a later item or row, if there is one.
@@ -67,19 +68,19 @@ impl OpenRows {
         let before = self.at;
         self.at += restart(&starts)?;
         match self.render_rest(source, outside) {
-            Some(later) if rest.ends_with(&later) => html.settle(html.settled().len() + rest.len() - later.len()),
+            Some((later, _)) if rest.ends_with(&later) => html.settle(html.settled().len() + rest.len() - later.len()),
             _ => self.at = before,
         }
         Some(())
     }
 
-    fn render_rest(&mut self, source: &str, outside: &Definitions) -> Option<String> {
+    fn render_rest(&mut self, source: &str, outside: &Definitions) -> Option<(String, Option<usize>)> {
         let mut rendered = self.renderer.render(&format!("{}{}", self.guard, &source[self.at..]), outside);
         let block = rendered.blocks.pop()?;
         if block.kind != self.kind || !rendered.blocks.is_empty() || !rendered.definitions.is_empty() {
             return None;
         }
-        Some(block.html.strip_prefix(&self.guard_html)?.strip_suffix(self.close)?.to_owned())
+        Some((block.html.strip_prefix(&self.guard_html)?.strip_suffix(self.close)?.to_owned(), block.close))
     }
 }
 

@@ -6,6 +6,7 @@ use super::changes::Position;
 use super::fence::OpenFence;
 use super::html::{OpenHtml, common_prefix, utf16};
 use super::paragraph::OpenParagraph;
+use super::plain::PlainEnd;
 use super::rows::OpenRows;
 use crate::markdown::{Block, Definitions, Rendered, Renderer};
 
@@ -15,6 +16,7 @@ pub(super) struct Tail {
     blocks: Vec<OpenHtml>,
     renderer: Renderer,
     open: Open,
+    plain: Option<PlainEnd>,
 }
 
 /// How the tail can go on without being read again from its start.
@@ -37,15 +39,24 @@ impl Tail {
         self.blocks.iter().map(OpenHtml::as_str)
     }
 
-    /// Lets the open block grow to the end of `source`, if it is one that can, and says where it changed, if it did.
-    pub(super) fn grow(&mut self, source: &str, outside: &Definitions) -> Option<Grown> {
-        let [html] = &mut self.blocks[..] else { return None };
-        match &mut self.open {
-            Open::Unknown => return None,
-            Open::Fence(fence) => fence.grow(source, &mut self.renderer, html)?,
-            Open::Paragraph(paragraph) => paragraph.grow(source, outside, html)?,
-            Open::Rows(rows) => rows.grow(source, outside, html)?,
+    /// Lets the open block grow to the end of `source`, of which everything from `before` on is new, if it is one that
+    /// can, and says where it changed, if it did.
+    pub(super) fn grow(&mut self, source: &str, before: usize, outside: &Definitions) -> Option<Grown> {
+        if let Some(plain) = &mut self.plain
+            && let Some((block, html)) = self.blocks.iter_mut().enumerate().next_back()
+            && let Some(changed) = plain.grow(source, before, html)
+        {
+            return Some(Grown { changed: changed.map(|position| Position { block, ..position }) });
         }
+        self.plain = None;
+        let [html] = &mut self.blocks[..] else { return None };
+        let close = match &mut self.open {
+            Open::Unknown => return None,
+            Open::Fence(fence) => fence.grow(source, &mut self.renderer, html).map(|()| None),
+            Open::Paragraph(paragraph) => paragraph.grow(source, outside, html),
+            Open::Rows(rows) => rows.grow(source, outside, html),
+        }?;
+        self.plain = close.map(|close| PlainEnd::new(source, html, close));
         Some(Grown { changed: html.change() })
     }
 
@@ -65,8 +76,8 @@ impl Tail {
     ) -> Option<Position> {
         let new = left.iter().map(|html| &**html).chain(open.iter().map(|block| block.html.as_str()));
         let changed = first_difference(&self.blocks, new);
-        self.open = Open::Unknown;
-        self.blocks = Vec::new();
+        (self.open, self.plain) = (Open::Unknown, None);
+        self.blocks.clear();
         if !left.is_empty() {
             // The code blocks it remembers are no longer the first ones.
             self.renderer = Renderer::default();
@@ -77,6 +88,7 @@ impl Tail {
             if alone {
                 self.open = take_over(source, &block, &self.renderer, outside, &mut html);
             }
+            self.plain = block.close.map(|close| PlainEnd::new(source, &html, close));
             self.blocks.push(html);
         }
         changed

@@ -18,7 +18,7 @@ static FINDER: LazyLock<LinkFinder> = LazyLock::new(|| {
 });
 
 /// Appends text, with addresses and `file:line` as links.
-pub(super) fn text_into(html: &mut String, text: &str) {
+pub(crate) fn text_into(html: &mut String, text: &str) {
     let mut plain = 0;
     let mut at = 0;
     let bytes = text.as_bytes();

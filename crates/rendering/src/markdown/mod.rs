@@ -12,6 +12,7 @@ mod writer;
 use std::sync::Arc;
 
 pub(crate) use definitions::{Definitions, Found, Label};
+pub(crate) use links::text_into as words_into;
 pub(crate) use render::{Block, Kind, Rendered, Renderer, only_fence, options};
 pub(crate) use writer::without_half_a_fence;
 

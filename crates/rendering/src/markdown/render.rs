@@ -7,9 +7,9 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, 
 use unicase::UniCase;
 
 use super::definitions::{self, Definition, Definitions, Found, Label};
-use super::writer::{Writer, fence_marks};
+use super::writer::{Writer, Written, fence_marks};
 use crate::code::{CachedCode, CodeCache};
-use crate::sanitize::sanitize;
+use crate::sanitize::{is_clean, sanitized};
 
 /// What a top-level block is, as far as its neighbours care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(crate) struct Block {
     pub(crate) kind: Kind,
     pub(crate) source: Range<usize>,
     pub(crate) html: String,
+    /// How much of the HTML closes what is open, if the source ends where words may follow that change nothing else.
+    pub(crate) close: Option<usize>,
     /// Labels it mentions, whether anything defines them or not.
     pub(crate) mentions: Vec<Label>,
 }
@@ -120,8 +122,9 @@ impl Renderer {
                 let mut mentions = mentions.take();
                 let written = &source[source_range.clone()];
                 mentions.extend(definitions::footnote_mentions(written).map(definitions::footnote_label));
-                let html = sanitize(writer.finish());
-                rendered.blocks.push(Block { kind, source: source_range, html, mentions });
+                let Written { html, close } = writer.finish();
+                let (html, close) = if is_clean(&html) { (html, close) } else { (sanitized(&html), None) };
+                rendered.blocks.push(Block { kind, source: source_range, html, close, mentions });
             }
         }
         rendered

@@ -15,6 +15,13 @@ use crate::escape;
 /// Deeper nesting is shown flat. Browsers stop at 512; nobody reads at 40.
 const DEPTH_MAX: usize = 40;
 
+/// One block as HTML.
+pub(crate) struct Written {
+    pub(crate) html: String,
+    /// The last so many bytes are closing tags in front of which further words go as they are, if there is such a place.
+    pub(crate) close: Option<usize>,
+}
+
 pub(crate) struct Writer<'a> {
     source: &'a str,
     outside: &'a Definitions,
@@ -32,6 +39,58 @@ pub(crate) struct Writer<'a> {
     alignments: Vec<Alignment>,
     column: usize,
     head: bool,
+    inline: Inline,
+}
+
+/// Where in the source the inline content stands that was written last.
+#[derive(Clone, Copy, Default)]
+struct Inline {
+    /// Start of the leaf block it belongs to, and of its last line.
+    leaf: Option<usize>,
+    line: Option<usize>,
+    end: usize,
+    /// Where it ends in the HTML.
+    html_end: usize,
+}
+
+impl Inline {
+    fn begin(&mut self, start: usize) {
+        self.leaf.get_or_insert(start);
+        self.line.get_or_insert(start);
+    }
+
+    fn extend(&mut self, range: Range<usize>) {
+        self.begin(range.start);
+        self.end = range.end;
+    }
+}
+
+/// What an event is to the inline content around it.
+enum Part {
+    Inline,
+    /// Inline content that ends later; a picture never does, its end is not looked for.
+    Begin,
+    Break,
+    /// The start of a block, or a block that is no leaf of text.
+    Block,
+    End,
+}
+
+impl Part {
+    fn of(event: &Event<'_>) -> Self {
+        match event {
+            Event::SoftBreak | Event::HardBreak => Self::Break,
+            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. }) => {
+                Self::Begin
+            }
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link)
+            | Event::Code(_)
+            | Event::InlineHtml(_)
+            | Event::FootnoteReference(_) => Self::Inline,
+            Event::Start(_) | Event::Rule | Event::Html(_) => Self::Block,
+            _ => Self::End,
+        }
+    }
 }
 
 struct Fence {
@@ -63,12 +122,31 @@ impl<'a> Writer<'a> {
             alignments: Vec::new(),
             column: 0,
             head: false,
+            inline: Inline::default(),
         }
     }
 
-    pub(crate) fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> Written {
         self.flush();
-        self.html
+        let close = self.plain_end().map(|end| self.html.len() - end);
+        Written { html: self.html, close }
+    }
+
+    /// Where in the HTML further words go, if the source ends in a line that they cannot turn into anything else.
+    fn plain_end(&self) -> Option<usize> {
+        let Inline { leaf, line, end, html_end } = self.inline;
+        if end != self.source.trim_end_matches(' ').len() {
+            return None;
+        }
+        // A definition, or the title of one above.
+        let leaf = self.source.get(leaf?..)?;
+        if leaf.starts_with(['[', '<', '\'', '"', '(']) {
+            return None;
+        }
+        // A tag; a number, a rule, an underline, the second line of a table.
+        let line = self.source.get(line?..)?;
+        let plain = !line.starts_with(['[', '<']) && line.contains(char::is_alphabetic);
+        plain.then_some(html_end)
     }
 
     pub(crate) fn event(&mut self, event: Event<'_>, range: Range<usize>) {
@@ -78,11 +156,26 @@ impl<'a> Writer<'a> {
         match event {
             Event::Text(text) => match &mut self.fence {
                 Some(fence) => fence.text.push_str(&text),
-                None => self.text.push_str(&text),
+                None => {
+                    self.inline.extend(range);
+                    self.text.push_str(&text);
+                }
             },
             other => {
                 self.flush();
+                let part = Part::of(&other);
+                let whole = range.clone();
                 self.tag_event(other, range);
+                match part {
+                    Part::Inline => {
+                        self.inline.extend(whole);
+                        self.inline.html_end = self.html.len();
+                    }
+                    Part::Begin => self.inline.begin(whole.start),
+                    Part::Break => self.inline.line = None,
+                    Part::Block => self.inline = Inline::default(),
+                    Part::End => {}
+                }
             }
         }
     }
@@ -328,6 +421,7 @@ impl<'a> Writer<'a> {
             escape::text_into(&mut self.html, &self.text);
         }
         self.text.clear();
+        self.inline.html_end = self.html.len();
     }
 }
 

@@ -4,10 +4,11 @@ mod body;
 mod health;
 pub(crate) mod openapi;
 mod session;
+mod ticket;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -24,6 +25,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/ws", any(socket::upgrade))
         .route(access::HEALTH, get(health::health))
         .route("/api/openapi.json", get(openapi::document))
+        .route("/api/ticket", post(ticket::issue))
         .route("/api/session/create", post(session::create))
         .route("/api/session/list", get(session::list))
         .route("/api/session/{id}/load", post(session::load))
@@ -40,7 +42,7 @@ pub(crate) fn router(app: App) -> Router {
 
 async fn shell(State(app): State<App>, request: Request) -> Response {
     match sign_in::offered_token(request.uri()) {
-        Some(offered) => sign_in::enter(&app.access, offered),
+        Some(offered) => sign_in::enter(&app.access, request.headers(), offered),
         None => file(&request, assets::SHELL_PAGE),
     }
 }
@@ -55,19 +57,16 @@ async fn asset(request: Request) -> Response {
 
 fn file(request: &Request, path: &str) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return method_not_allowed();
+        return ([(header::ALLOW, "GET, HEAD")], method_not_allowed()).into_response();
     }
-    assets::serve(request.method(), path, request.headers()).unwrap_or_else(|| {
-        Failure::invalid("", "there is nothing at this path").with_status(StatusCode::NOT_FOUND).into_response()
-    })
+    assets::serve(request.method(), path, request.headers())
+        .unwrap_or_else(|| Failure::no_such("There is nothing at this path.", StatusCode::NOT_FOUND).into_response())
 }
 
-async fn no_such_method() -> Response {
+async fn no_such_method() -> Failure {
     method_not_allowed()
 }
 
-fn method_not_allowed() -> Response {
-    Failure::invalid("", "this path does not take that method")
-        .with_status(StatusCode::METHOD_NOT_ALLOWED)
-        .into_response()
+fn method_not_allowed() -> Failure {
+    Failure::no_such("This path does not take that method.", StatusCode::METHOD_NOT_ALLOWED)
 }

@@ -1,8 +1,10 @@
 //! `/api/session/…`: the same session service the WebSocket has, for scripts.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use protocol::http::{CreateSessionBody, SendBody, SentBody, SessionBody, SessionListBody, SessionStatusBody};
 use protocol::{ErrorCode, ProjectId, SessionId};
 use serde::Deserialize;
@@ -35,8 +37,9 @@ pub(crate) struct ListQuery {
 
 pub(crate) async fn list(
     State(app): State<App>,
-    Query(query): Query<ListQuery>,
+    query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Json<SessionListBody>, Failure> {
+    let Query(query) = query.map_err(|error| Failure::invalid("projectId", error.body_text()))?;
     let given = query.project_id.filter(|id| !id.is_empty());
     let given = given.ok_or_else(|| failure(ErrorCode::ProjectIdRequired))?;
     // What cannot be an id is the id of no project.
@@ -44,15 +47,19 @@ pub(crate) async fn list(
     Ok(Json(SessionListBody { sessions: app.hub.list_sessions(&project)? }))
 }
 
-pub(crate) async fn load(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionBody>, Failure> {
-    let session_id = session(&id)?;
+pub(crate) async fn load(
+    State(app): State<App>,
+    SessionPath(session_id): SessionPath,
+) -> Result<Json<SessionBody>, Failure> {
     app.hub.load_session(&session_id).await?;
     let cli_type = session_id.cli_type();
     Ok(Json(SessionBody { session_id, cli_type }))
 }
 
-pub(crate) async fn status(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionStatusBody>, Failure> {
-    let session_id = session(&id)?;
+pub(crate) async fn status(
+    State(app): State<App>,
+    SessionPath(session_id): SessionPath,
+) -> Result<Json<SessionStatusBody>, Failure> {
     let (is_alive, state) = app.hub.session_status(&session_id)?;
     let cli_type = session_id.cli_type();
     Ok(Json(SessionStatusBody { session_id, cli_type, is_alive, state }))
@@ -60,20 +67,20 @@ pub(crate) async fn status(State(app): State<App>, Path(id): Path<String>) -> Re
 
 pub(crate) async fn send(
     State(app): State<App>,
-    Path(id): Path<String>,
+    SessionPath(id): SessionPath,
     JsonBody(body): JsonBody<SendBody>,
 ) -> Result<(StatusCode, Json<SentBody>), Failure> {
-    let turn_id = app.hub.send(&session(&id)?, body.content).await?;
+    let turn_id = app.hub.send(&id, body.content).await?;
     Ok((StatusCode::ACCEPTED, Json(SentBody { turn_id })))
 }
 
-pub(crate) async fn cancel(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Empty>, Failure> {
-    app.hub.cancel(&session(&id)?).await?;
+pub(crate) async fn cancel(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<Empty>, Failure> {
+    app.hub.cancel(&id).await?;
     Ok(Json(Empty {}))
 }
 
-pub(crate) async fn kill(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Empty>, Failure> {
-    app.hub.kill(&session(&id)?).await?;
+pub(crate) async fn kill(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<Empty>, Failure> {
+    app.hub.kill(&id).await?;
     Ok(Json(Empty {}))
 }
 
@@ -81,9 +88,17 @@ pub(crate) async fn kill(State(app): State<App>, Path(id): Path<String>) -> Resu
 #[derive(serde::Serialize)]
 pub(crate) struct Empty {}
 
-/// What cannot be an id is the id of no session.
-fn session(id: &str) -> Result<SessionId, Failure> {
-    SessionId::parse(id).map_err(|_| failure(ErrorCode::SessionNotFound))
+/// The session that a path names. What cannot be an id is the id of no session.
+pub(crate) struct SessionPath(SessionId);
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let none = || failure(ErrorCode::SessionNotFound);
+        let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| none())?;
+        SessionId::parse(id).map(Self).map_err(|_| none())
+    }
 }
 
 fn failure(code: ErrorCode) -> Failure {

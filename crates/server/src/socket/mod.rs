@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use hyper_util::rt::TokioIo;
-use protocol::{ClientFrame, InvalidMessage};
+use protocol::{ClientFrame, ErrorCode, InvalidMessage};
 use sessions::{Frame, Frames, Window, WindowKind};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -26,8 +26,8 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
-use crate::App;
 use crate::error::Failure;
+use crate::{App, Patience};
 use flow::Flow;
 use frame_limit::{FrameLimit, NOTICE};
 
@@ -35,10 +35,6 @@ use frame_limit::{FrameLimit, NOTICE};
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Windows at once. Each has let itself in with the secret, so this only guards against a page gone wild.
 const WINDOWS_MAX: usize = 128;
-/// How often a silent peer is asked whether it is still there.
-const PING_EVERY: Duration = Duration::from_secs(20);
-/// Two pings may get lost; then the peer is taken for dead.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// For the peer to answer our close.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Frames written with one flush when that many are ready.
@@ -51,21 +47,23 @@ type Socket = WebSocketStream<FrameLimit<TokioIo<hyper::upgrade::Upgraded>>>;
 pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Response {
     let accept = match accept_key(request.method(), request.headers()) {
         Ok(accept) => accept,
-        Err(failure) => return failure.into_response(),
+        Err(failure) => return ([(header::UPGRADE, "websocket")], failure).into_response(),
     };
     if app.sockets.is_closed() || app.stop.is_cancelled() || app.sockets.len() >= WINDOWS_MAX {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        return Failure::new(ErrorCode::InternalError, "Too many windows are open, or the server is stopping.")
+            .with_status(StatusCode::SERVICE_UNAVAILABLE)
+            .into_response();
     }
     let kind = if has_view(request.uri().query()) { WindowKind::View } else { WindowKind::Plain };
     let upgraded = hyper::upgrade::on(&mut request);
-    let (hub, stop) = (app.hub, app.stop.clone());
+    let (hub, stop, patience) = (app.hub, app.stop.clone(), app.patience);
     app.sockets.spawn(async move {
         match upgraded.await {
             Ok(upgraded) => {
                 let io = FrameLimit::new(TokioIo::new(upgraded), MESSAGE_BYTES_MAX);
                 let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config())).await;
                 let (window, frames) = hub.connect(kind);
-                serve(socket, window, frames, stop).await;
+                serve(socket, window, frames, patience, stop).await;
             }
             Err(error) => tracing::debug!("a WebSocket was given up before it began: {error}"),
         }
@@ -85,15 +83,15 @@ fn accept_key(method: &Method, headers: &HeaderMap) -> Result<HeaderValue, Failu
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(token))
     };
-    let refuse = |reason: &str| Failure::invalid("", reason).with_status(StatusCode::UPGRADE_REQUIRED);
+    let refuse = |reason: &str| Failure::no_such(reason, StatusCode::UPGRADE_REQUIRED);
     if method != Method::GET || !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
-        return Err(refuse("this path takes WebSocket connections only"));
+        return Err(refuse("This path takes WebSocket connections only."));
     }
     if !has(header::SEC_WEBSOCKET_VERSION, "13") {
-        return Err(refuse("the WebSocket version must be 13"));
+        return Err(refuse("The WebSocket version must be 13."));
     }
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).ok_or_else(|| refuse("Sec-WebSocket-Key is missing"))?;
-    HeaderValue::from_str(&derive_accept_key(key.as_bytes())).map_err(|_| refuse("Sec-WebSocket-Key is not text"))
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).ok_or_else(|| refuse("Sec-WebSocket-Key is missing."))?;
+    HeaderValue::from_str(&derive_accept_key(key.as_bytes())).map_err(|_| refuse("Sec-WebSocket-Key is not text."))
 }
 
 fn has_view(query: Option<&str>) -> bool {
@@ -118,16 +116,16 @@ enum End {
     Broken(Box<Error>),
 }
 
-async fn serve(socket: Socket, window: Window, mut frames: Frames, stop: CancellationToken) {
+async fn serve(socket: Socket, window: Window, mut frames: Frames, patience: Patience, stop: CancellationToken) {
     let (mut sink, mut stream) = socket.split();
     let flow = Flow::new();
     let end = tokio::select! {
         () = stop.cancelled() => End::ServerStops,
         end = read(&mut stream, &window, &flow) => end,
-        end = write(&mut sink, &mut frames, &flow) => end,
+        end = write(&mut sink, &mut frames, &flow, patience.ping_every) => end,
         // A write that does not end must not keep a window that was let go.
         () = window.gone().cancelled() => End::WindowLetGo,
-        () = flow.silent_for(SILENCE_MAX) => End::PeerIsSilent,
+        () = flow.silent_for(patience.silence_max) => End::PeerIsSilent,
     };
     drop(window);
     tracing::debug!(?end, "a window closed");
@@ -191,8 +189,8 @@ fn whole(reason: String) -> InvalidMessage {
     InvalidMessage { request_id: None, field: String::new(), reason }
 }
 
-async fn write(sink: &mut SplitSink<Socket, Message>, frames: &mut Frames, flow: &Flow) -> End {
-    let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + PING_EVERY, PING_EVERY);
+async fn write(sink: &mut SplitSink<Socket, Message>, frames: &mut Frames, flow: &Flow, ping_every: Duration) -> End {
+    let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + ping_every, ping_every);
     ping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let written = tokio::select! {

@@ -65,7 +65,7 @@ impl Session {
             self.fetch_older(usize::MAX);
             return;
         }
-        let since = since.filter(|since| *since <= self.transcript.seq());
+        let since = since.filter(|since| self.transcript.can_go_on_from(*since));
         let (cells, more) = match (since, kind) {
             (Some(since), _) => (self.transcript.since(since), false),
             (None, WindowKind::Plain) => self.transcript.newest(usize::MAX),
@@ -122,9 +122,10 @@ impl Session {
             drop(reply.send(Ok(())));
             return;
         }
-        self.canceller = requester;
-        let id = self.id.agent_session_id();
-        self.call(reply, move |provider| async move { provider.cancel_turn(&id).await });
+        // Each of several who cancel is answered by the turn's end.
+        self.cancellers.extend(requester.clone());
+        let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
+        self.calls.spawn(async move { Done::Cancelled(provider.cancel_turn(&id).await, requester, reply) });
     }
 
     pub(super) fn page(&mut self, requester: Requester, before: ItemId, limit: usize) {

@@ -5,23 +5,25 @@
 //! report back as [`Done`].
 
 mod asked;
+mod fall;
 mod past;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use protocol::{
-    AgentStatus, Attention, Continuity, ErrorCode, ItemId, ServerMessage, SessionFacts, SessionId, SessionState,
-    Timestamp, TurnEvent, TurnId,
+    AgentStatus, Continuity, ItemId, ServerMessage, SessionFacts, SessionId, SessionState, Timestamp, TurnEvent, TurnId,
 };
 use providers::{History, Loaded, OpenSession, Provider, ProviderError, ProviderEvent, ProviderSession, StatusReport};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use upserts::Emission;
 
 use crate::attention::Watch;
 use crate::error::ServiceError;
+use crate::fault::contained;
 use crate::frame::Frame;
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
@@ -36,6 +38,11 @@ const HISTORY_ITEMS_LOADED: usize = 400;
 /// Events of the agent handled before commands are looked at again, so that a flood keeps its order cheaply and a
 /// cancel never queues behind it for long.
 const EVENTS_PER_TURN_OF_LOOP: usize = 64;
+
+/// Faults after which a session's task ends and what it held with it. Who opens the session gets it from its agent.
+const FALLS_MAX: usize = 3;
+/// A session that nothing was heard or asked of for so long puts away what it can have again.
+const REST_AFTER: Duration = Duration::from_secs(60);
 
 type Reply<T> = oneshot::Sender<Result<T, ServiceError>>;
 
@@ -92,6 +99,7 @@ enum Done {
     Older(Result<History, ProviderError>),
     Sent(u64, Result<TurnId, ProviderError>, Reply<TurnId>),
     Answered(Result<(), ProviderError>, Reply<()>),
+    Cancelled(Result<(), ProviderError>, Option<Requester>, Reply<()>),
     Killed(Result<(), ProviderError>, Reply<()>),
     IdChanged(SessionId, Result<(), catalog::CatalogError>),
 }
@@ -120,9 +128,9 @@ pub(crate) struct Session {
     prompted: bool,
     /// Archived: leaves as soon as what runs has ended.
     leaving: bool,
-    /// Whose request the next `turn_started` answers, and the next `turn_complete`.
+    /// Whose request the next `turn_started` answers, and whose the next end of a turn.
     sender: Option<Requester>,
-    canceller: Option<Requester>,
+    cancellers: Vec<Requester>,
     ended: bool,
 }
 
@@ -144,7 +152,7 @@ impl Session {
         let mut this = Self::new(hub, id, provider, commands);
         this.events = Some(session.events);
         this.watch.continuity(Continuity::Live);
-        this.watch.process(AgentStatus::Connected);
+        this.watch.process(AgentStatus::Connected, None);
         this
     }
 
@@ -172,13 +180,14 @@ impl Session {
 
     fn new(hub: Arc<HubCore>, id: SessionId, provider: Arc<dyn Provider>, commands: mpsc::Receiver<Command>) -> Self {
         let state = hub.state_of(&id);
+        let transcript = Transcript::after(hub.last_number(&id));
         Self {
             id,
             hub,
             provider,
             commands,
             events: None,
-            transcript: Transcript::default(),
+            transcript,
             facts: SessionFacts::default(),
             watch: Watch::default(),
             state,
@@ -192,7 +201,7 @@ impl Session {
             prompted: false,
             leaving: false,
             sender: None,
-            canceller: None,
+            cancellers: Vec::new(),
             ended: false,
         }
     }
@@ -201,8 +210,29 @@ impl Session {
         &self.id
     }
 
+    /// However it ends, nobody is left waiting.
     pub(crate) async fn run(mut self) -> SessionId {
+        let mut falls = 0;
+        while let Err(fault) = contained(self.live()).await {
+            self.fall(&fault).await;
+            falls += 1;
+            // What was said is not thrown away for one fault; the agent is asked again when something is asked of us.
+            if self.transcript.is_new() || falls == FALLS_MAX {
+                break;
+            }
+        }
+        self.commands.close();
+        let mut left = std::mem::take(&mut self.waiting);
+        while let Ok(command) = self.commands.try_recv() {
+            left.push(command);
+        }
+        self.hub.ended(&self.id, self.transcript.seq(), left);
+        self.id.clone()
+    }
+
+    async fn live(&mut self) {
         self.publish_state();
+        let mut rest_at = Instant::now() + REST_AFTER;
         while !self.ended {
             tokio::select! {
                 biased; // A cancel must not queue behind a flood of output.
@@ -212,7 +242,9 @@ impl Session {
                 },
                 Some(done) = self.calls.join_next() => match done {
                     Ok(done) => self.finish(done),
-                    Err(error) => tracing::error!(session = %self.id, %error, "a call to the provider failed"),
+                    // What the call was to bring will never come: the session cannot go on as if nothing were.
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    Err(error) => tracing::error!(session = %self.id, %error, "a call to the provider was given up"),
                 },
                 event = next_event(&mut self.events) => match event {
                     Some(event) => {
@@ -221,9 +253,10 @@ impl Session {
                     }
                     None => self.lose_provider(),
                 },
+                () = tokio::time::sleep_until(rest_at) => self.rest(),
             }
+            rest_at = Instant::now() + REST_AFTER;
         }
-        self.id.clone()
     }
 
     /// Takes what is there already, up to a bound, without going round the loop for each.
@@ -269,7 +302,11 @@ impl Session {
         self.members.retain(|(_, outbox)| !outbox.gone().is_cancelled());
         let seq = self.transcript.turn(&event);
         self.watch.turn(&event);
-        let requester = if event.is_end() { self.canceller.take() } else { self.sender.take() };
+        let requesters = if event.is_end() {
+            std::mem::take(&mut self.cancellers)
+        } else {
+            self.sender.take().into_iter().collect()
+        };
         if event.is_end() {
             self.hub.catalog().touch(&self.id, now());
         } else {
@@ -277,25 +314,24 @@ impl Session {
             self.prompted = true;
         }
         let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event };
-        let frame = Frame::of(message.clone(), None);
-        for (window, outbox) in &self.members {
-            match &requester {
-                Some(requester) if requester.window == *window => {
-                    outbox.push(Frame::of(message.clone(), requester.request_id.clone()));
-                }
-                _ => outbox.push(frame.clone()),
-            }
+        // A window that asked gets it as its answer. It is told once, so that the second time it asked is only confirmed.
+        let mut told = Vec::new();
+        for requester in &requesters {
+            let is_told = told.contains(&requester.window);
+            requester.answer(if is_told { ServerMessage::Ack {} } else { message.clone() });
+            told.push(requester.window);
         }
-        if let Some(requester) = &requester
-            && !self.members.iter().any(|(window, _)| *window == requester.window)
-        {
-            requester.outbox.push(Frame::of(message, requester.request_id.clone()));
+        let frame = Frame::of(message, None);
+        for (window, outbox) in &self.members {
+            if !told.contains(window) {
+                outbox.push(frame.clone());
+            }
         }
         self.publish_state();
     }
 
     fn hear_status(&mut self, report: StatusReport) {
-        self.watch.process(report.status);
+        self.watch.process(report.status, report.detail.as_deref());
         self.hub.broadcast(ServerMessage::AgentStatus {
             cli_type: self.id.cli_type(),
             session_id: Some(self.id.clone()),
@@ -311,7 +347,7 @@ impl Session {
     /// The provider closed the channel: the session was killed, or everything ends.
     fn lose_provider(&mut self) {
         self.events = None;
-        self.watch.process(AgentStatus::Idle);
+        self.watch.process(AgentStatus::Idle, None);
         self.watch.continuity(Continuity::Dormant);
         self.publish_state();
         self.ended = self.leaving;
@@ -343,9 +379,19 @@ impl Session {
                     self.sending = None;
                     if sent.is_err() {
                         self.sender = None;
+                        // Its turn will never be, so it has no end that could answer them.
+                        self.answer_cancellers();
                     }
                 }
                 drop(reply.send(sent.map_err(Into::into)));
+            }
+            Done::Cancelled(cancelled, requester, reply) => {
+                if let (Err(_), Some(failed)) = (&cancelled, requester) {
+                    let is_failed =
+                        |one: &Requester| one.window == failed.window && one.request_id == failed.request_id;
+                    self.cancellers.retain(|one| !is_failed(one));
+                }
+                drop(reply.send(cancelled.map_err(Into::into)));
             }
             Done::Answered(answer, reply) => drop(reply.send(answer.map_err(Into::into))),
             Done::Killed(killed, reply) => {
@@ -367,6 +413,13 @@ impl Session {
         }
     }
 
+    /// A cancel with nothing running is ignored, and said to be done.
+    fn answer_cancellers(&mut self) {
+        for requester in std::mem::take(&mut self.cancellers) {
+            requester.answer(ServerMessage::Ack {});
+        }
+    }
+
     fn publish_state(&mut self) {
         let state = self.watch.state(&self.state, now());
         self.hub.publish_state(&self.id, &state);
@@ -377,24 +430,6 @@ impl Session {
         let frame = Frame::of(message, None);
         for (_, outbox) in &self.members {
             outbox.push(frame.clone());
-        }
-    }
-}
-
-impl Drop for Session {
-    /// However the task ends, nobody is left waiting: a panic is told to the windows that watch.
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let mut message =
-                protocol::ErrorMessage::new(ErrorCode::InternalError, ErrorCode::InternalError.message(""));
-            message.session_id = Some(self.id.clone());
-            self.tell_members(ServerMessage::Error(message));
-            let state = SessionState {
-                attention: Attention::Error,
-                reason: Some(ErrorCode::InternalError.message("")),
-                ..self.state.clone()
-            };
-            self.hub.publish_state(&self.id, &state);
         }
     }
 }

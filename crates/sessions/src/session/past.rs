@@ -1,6 +1,6 @@
 //! A session's past: what came of loading it, and its older stretches.
 
-use protocol::ServerMessage;
+use protocol::{Continuity, ServerMessage};
 use providers::{History, Loaded, ProviderError, ProviderEvent};
 
 use super::{Command, Session};
@@ -12,7 +12,7 @@ impl Session {
         self.watch.continuity(loaded.history.continuity);
         self.events = Some(loaded.session.events);
         self.facts.merge(loaded.history.facts.clone());
-        if self.transcript.seq() == 0 {
+        if self.transcript.is_new() {
             self.transcript.load(loaded.history);
         }
         let agent_id = loaded.session.id;
@@ -26,6 +26,10 @@ impl Session {
     pub(super) fn load_failed(&mut self, error: ProviderError) {
         tracing::warn!(session = %self.id, %error, "could not load");
         self.watch.loading(false);
+        if !self.transcript.is_new() {
+            // What we have stays, and says what it is.
+            self.watch.continuity(Continuity::Copy);
+        }
         self.publish_state();
         let failure = match error {
             // These say more than "could not load": what to install, or how to log in.
@@ -34,27 +38,12 @@ impl Session {
             | ProviderError::LoginRequired { .. } => error,
             other => ProviderError::LoadFailed { detail: other.to_string() },
         };
-        let mut message = failure.to_message();
-        message.session_id = Some(self.id.clone());
         for command in std::mem::take(&mut self.waiting) {
-            match command {
-                Command::Open { requester, .. }
-                | Command::Page { requester, .. }
-                | Command::Output { requester, .. } => {
-                    requester.answer(ServerMessage::Error(message.clone()));
-                }
-                Command::Send { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-                Command::Cancel { reply, .. }
-                | Command::SetOption { reply, .. }
-                | Command::Reconnect { reply }
-                | Command::Ready { reply }
-                | Command::Kill { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-                Command::Leave { .. } | Command::Seen => {}
-            }
+            command.refuse(&failure, Some(&self.id));
         }
         // With nothing to show the session leaves, and the next one who opens it tries again.
         self.loading = false;
-        self.ended = self.transcript.seq() == 0;
+        self.ended = self.transcript.is_new();
     }
 
     pub(super) fn older_came(&mut self, older: Result<History, ProviderError>) {

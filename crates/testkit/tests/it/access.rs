@@ -34,7 +34,14 @@ async fn with_the_secret_every_door_opens() {
     let (host, bearer) = (app.host(), format!("Bearer {}", app.token()));
     let cookie = format!("other=1; liminal_token={}", app.token());
     let origin = format!("http://{host}");
-    for credential in [("authorization", bearer.as_str()), ("cookie", cookie.as_str())] {
+    let lower = format!("bearer {}", app.token());
+    let own = format!("liminal_token=another-servers; liminal_token_{}={}", app.address().port(), app.token());
+    for credential in [
+        ("authorization", bearer.as_str()),
+        ("authorization", lower.as_str()),
+        ("cookie", cookie.as_str()),
+        ("cookie", own.as_str()),
+    ] {
         let headers = [
             ("host", host.as_str()),
             credential,
@@ -62,13 +69,19 @@ async fn without_the_secret_no_door_opens() {
         if !value.is_empty() {
             headers.push(("authorization", value));
         }
-        assert_eq!(knock(&app, &headers).await, [401; 5], "{value:?}");
-        assert_eq!(refused_window(&app, "/ws", &headers[1..]).await, 401, "{value:?}");
+        assert_eq!(knock(&app, &headers).await, [403; 5], "{value:?}");
+        assert_eq!(refused_window(&app, "/ws", &headers[1..]).await, 403, "{value:?}");
     }
-    for cookie in ["liminal_token=", &format!("liminal_token={wrong}"), &format!("token={}", app.token())] {
+    let other_port = app.address().port() ^ 1;
+    for cookie in [
+        "liminal_token=",
+        &format!("liminal_token={wrong}"),
+        &format!("token={}", app.token()),
+        &format!("liminal_token_{other_port}={}", app.token()),
+    ] {
         let headers = [("host", host.as_str()), ("content-type", "application/json"), ("cookie", cookie)];
-        assert_eq!(knock(&app, &headers).await, [401; 5], "{cookie:?}");
-        assert_eq!(refused_window(&app, "/ws", &headers[1..]).await, 401, "{cookie:?}");
+        assert_eq!(knock(&app, &headers).await, [403; 5], "{cookie:?}");
+        assert_eq!(refused_window(&app, "/ws", &headers[1..]).await, 403, "{cookie:?}");
     }
 }
 
@@ -76,7 +89,7 @@ async fn without_the_secret_no_door_opens() {
 async fn the_secret_in_a_query_opens_no_socket_and_no_api() {
     let app = TestApp::start().await;
     let token = app.token().to_owned();
-    assert_eq!(refused_window(&app, &format!("/ws?token={token}"), &[]).await, 401);
+    assert_eq!(refused_window(&app, &format!("/ws?token={token}"), &[]).await, 403);
     let host = app.host();
     for path in [
         "/api/session/list?projectId=x&token=",
@@ -85,7 +98,7 @@ async fn the_secret_in_a_query_opens_no_socket_and_no_api() {
         "/shell/index.html?token=",
     ] {
         let answer = exchange(app.address(), "GET", &format!("{path}{token}"), &[("host", &host)], b"").await;
-        assert_eq!(answer.status, 401, "{path}");
+        assert_eq!(answer.status, 403, "{path}");
         assert_eq!(answer.header("set-cookie"), None, "{path}");
     }
 }
@@ -250,4 +263,52 @@ async fn the_secret_is_on_disk_for_the_user_alone_and_stays_the_same() {
     app.interrupt();
     app.ended().await;
     assert_eq!(app.again().start().await.token(), app.token());
+}
+
+/// A browser keeps one jar for all ports of a host.
+#[derive(Default)]
+struct CookieJar(std::collections::BTreeMap<String, String>);
+
+impl CookieJar {
+    async fn visit(&mut self, app: &TestApp, path: &str) -> u16 {
+        let cookies = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ");
+        let host = app.host();
+        let headers = [("host", host.as_str()), ("cookie", &cookies), ("accept", "text/html")];
+        let answer = exchange(app.address(), "GET", path, &headers, b"").await;
+        for (_, cookie) in answer.headers().filter(|(name, _)| *name == "set-cookie") {
+            assert!(cookie.contains("; HttpOnly") && cookie.contains("; SameSite=Strict"), "{cookie}");
+            let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();
+            self.0.insert(name.into(), value.into());
+        }
+        answer.status
+    }
+}
+
+#[tokio::test]
+async fn two_servers_side_by_side_do_not_log_each_other_out() {
+    let (one, other) = (TestApp::start().await, TestApp::start().await);
+    let mut jar = CookieJar::default();
+    for app in [&one, &other] {
+        assert_eq!(jar.visit(app, &format!("/?token={}", app.token())).await, 303);
+    }
+    for app in [&one, &other, &one] {
+        assert_eq!(jar.visit(app, "/").await, 200);
+    }
+    assert!(jar.0.contains_key("liminal_token"), "{:?}", jar.0.keys());
+}
+
+#[tokio::test]
+async fn a_browser_that_is_in_may_follow_an_old_link() {
+    let app = TestApp::start().await;
+    let mut jar = CookieJar::default();
+    assert_eq!(jar.visit(&app, "/?token=old").await, 403, "a stranger may not");
+    assert_eq!(jar.visit(&app, &format!("/?token={}", app.token())).await, 303);
+    let host = app.host();
+    let cookie = format!("liminal_token={}", app.token());
+    let headers = [("host", host.as_str()), ("cookie", &cookie)];
+    for link in ["/?token=old", "/?token="] {
+        let answer = exchange(app.address(), "GET", link, &headers, b"").await;
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{link}");
+        assert_eq!(answer.header("set-cookie"), None);
+    }
 }

@@ -2,18 +2,22 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{CliType, ClientMessage, ServerMessage};
 use rustix::process::Signal;
-use testkit::{TestApp, exchange, run_to_end, within};
+use testkit::{Builder, TestApp, exchange, run_to_end, within};
 use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 #[tokio::test]
 async fn ctrl_c_closes_every_window_with_a_word_and_ends_well() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        // These tests themselves may run under `nohup`.
+        if signal == Signal::HUP && ignores_hang_ups("self") {
+            continue;
+        }
         let mut app = TestApp::start().await;
         let mut windows = [app.window().await, app.view_window().await];
         app.signal(signal);
@@ -22,6 +26,27 @@ async fn ctrl_c_closes_every_window_with_a_word_and_ends_well() {
         }
         assert_eq!(app.ended().await.code(), Some(0));
     }
+}
+
+/// As the kernel sees it.
+fn ignores_hang_ups(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    ignored & (1 << (Signal::HUP.as_raw() - 1)) != 0
+}
+
+#[tokio::test]
+async fn under_nohup_the_end_of_the_terminal_is_not_the_end() {
+    let mut app = TestApp::builder().through(&["nohup"]).start().await;
+    let mut window = app.window().await;
+    assert!(ignores_hang_ups(&app.pid().to_string()));
+    app.signal(Signal::HUP);
+    window.call(&ClientMessage::ProjectList {}).await;
+    // It was no first signal either: this one drains in order.
+    app.interrupt();
+    assert_eq!(window.closed().await.expect("a close frame").code, CloseCode::Away);
+    assert_eq!(app.ended().await.code(), Some(0));
 }
 
 #[tokio::test]
@@ -72,12 +97,11 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     .await;
 }
 
-#[tokio::test]
-async fn a_second_ctrl_c_leaves_at_once_and_still_leaves_no_agent_behind() {
-    let builder = TestApp::builder();
+/// A server whose one agent does not leave when asked, with what `/proc` says of that agent.
+async fn with_stubborn_agent(builder: Builder) -> (TestApp, PathBuf) {
     let pid_file = builder.home().join("agent.pid");
     stubborn_agent(&builder.data_dir(), &pid_file);
-    let mut app = builder.start().await;
+    let app = builder.start().await;
     let mut window = app.window().await;
     let path = app.home().to_str().unwrap().to_owned();
     let ServerMessage::ProjectAdded { project } = window.call(&ClientMessage::ProjectAdd { path }).await else {
@@ -89,7 +113,22 @@ async fn a_second_ctrl_c_leaves_at_once_and_still_leaves_no_agent_behind() {
     let pid = std::fs::read_to_string(&pid_file).unwrap();
     let agent = Path::new("/proc").join(pid.trim());
     assert!(agent.exists());
+    (app, agent)
+}
 
+#[tokio::test]
+async fn what_does_not_stop_in_time_is_left_behind_by_the_server_and_ended_by_the_guardian() {
+    let (mut app, agent) = with_stubborn_agent(TestApp::builder().arg("--stop-time-ms").arg("1")).await;
+    app.interrupt();
+    // 1, and not the 0 of a server that had all the time it wanted.
+    assert_eq!(app.ended().await.code(), Some(1));
+    until("the agent to be gone", || !agent.exists()).await;
+    drop(app.again().start().await);
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_leaves_at_once_and_still_leaves_no_agent_behind() {
+    let (mut app, agent) = with_stubborn_agent(TestApp::builder()).await;
     app.interrupt();
     app.until_said("Stopping").await;
     app.interrupt();
@@ -118,7 +157,7 @@ async fn the_browser_is_opened_with_a_link_that_works_once_and_holds_no_secret()
     assert_eq!(first.status, 303);
     assert!(first.header("set-cookie").unwrap().contains(app.token()));
     let second = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
-    assert_eq!((second.status, second.header("set-cookie")), (401, None));
+    assert_eq!((second.status, second.header("set-cookie")), (403, None));
 }
 
 #[tokio::test]
@@ -170,7 +209,13 @@ async fn a_second_server_on_the_same_directory_is_refused_and_names_the_first() 
 
 #[tokio::test]
 async fn wrong_usage_is_told_apart_from_failure() {
-    for args in [&["--no-such-flag"][..], &["--port", "70000"], &["--log", "=="], &["--allowed-hosts", "http://x"]] {
+    for args in [
+        &["--no-such-flag"][..],
+        &["--port", "70000"],
+        &["--log", "=="],
+        &["--allowed-hosts", "http://x"],
+        &["--allowed-hosts", "a,:1"],
+    ] {
         let ended = run_to_end(args);
         assert_eq!(ended.status.code(), Some(2), "{args:?}: {ended:?}");
         assert!(!ended.stderr.is_empty());
@@ -212,4 +257,38 @@ async fn settings_come_from_the_environment_and_flags_win() {
     let app = app.again().env("LIMINAL_DATA_DIR", &by_variable).arg("--data-dir").arg(&by_flag).start().await;
     assert!(by_flag.join("token").exists());
     drop(app);
+}
+
+#[tokio::test]
+async fn a_variable_that_is_set_to_nothing_is_not_set() {
+    let mut builder = TestApp::builder();
+    for name in [
+        "LIMINAL_HOST",
+        "LIMINAL_PORT",
+        "LIMINAL_DATA_DIR",
+        "LIMINAL_ALLOWED_HOSTS",
+        "LIMINAL_LOG",
+        "CLAUDE_CMD",
+        "CODEX_ACP_CMD",
+        "ACP_START_TIMEOUT_MS",
+        "ACP_PROMPT_TIMEOUT_MS",
+        "LIMINAL_IDLE_MINUTES",
+    ] {
+        builder = builder.env(name, "");
+    }
+    let app = builder.start().await;
+    assert!(app.address().ip().is_loopback());
+    assert!(app.home().join(".liminal-builder/token").exists());
+}
+
+#[tokio::test]
+async fn a_damaged_secret_is_told_in_every_window() {
+    let builder = TestApp::builder();
+    std::fs::create_dir_all(builder.data_dir()).unwrap();
+    std::fs::write(builder.data_dir().join("token"), "half a tok").unwrap();
+    let app = builder.start().await;
+    let ServerMessage::ServerHello { notices, .. } = app.window().await.next_frame().await.message else {
+        panic!("no greeting")
+    };
+    assert!(notices.iter().any(|notice| notice.contains("token.damaged-")), "{notices:?}");
 }

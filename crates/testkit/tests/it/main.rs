@@ -4,9 +4,14 @@
 
 mod access;
 mod api;
+mod claude;
+mod command_line;
 mod crash;
+mod doctor;
 mod flood;
 mod lifecycle;
 mod pages;
 mod sessions;
+mod soak;
+mod upgrade;
 mod windows;

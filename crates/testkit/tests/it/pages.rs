@@ -26,14 +26,27 @@ async fn without_the_link_a_page_says_where_to_find_it() {
     let app = TestApp::start().await;
     let host = app.host();
     let headers = [("host", host.as_str()), ("accept", "text/html,*/*")];
-    for path in ["/", "/portlet", "/?token=wrong", "/?token="] {
-        let answer = exchange(app.address(), "GET", path, &headers, b"").await;
-        assert_eq!(answer.status, 401, "{path}");
+    let anything = [("host", host.as_str()), ("accept", "*/*")];
+    for (path, headers) in [
+        ("/", &headers[..]),
+        ("/", &anything),
+        ("/", &headers[..1]),
+        ("/portlet", &headers),
+        ("/?token=wrong", &headers),
+        ("/?token=", &headers),
+    ] {
+        let answer = exchange(app.address(), "GET", path, headers, b"").await;
+        assert_eq!(answer.status, 403, "{path}");
+        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"), "{path}");
         assert!(answer.text().contains("Open the link that Liminal Builder printed"), "{path}");
         assert_eq!(answer.header("set-cookie"), None);
         assert!(!answer.text().contains(app.token()));
     }
     assert_eq!(exchange(app.address(), "GET", "/sign-in.css", &headers, b"").await.status, 200);
+    // Who asks for JSON alone is no person.
+    let script = [("host", host.as_str()), ("accept", "application/json")];
+    let answer = exchange(app.address(), "GET", "/", &script, b"").await;
+    assert_eq!((answer.status, &answer.json()["error"]["code"]), (403, &"UNAUTHORIZED".into()));
 }
 
 #[tokio::test]

@@ -22,6 +22,12 @@ const START_CHARS: usize = 40;
 /// The line at a cursor is read in steps of this.
 const LINE_STEP_BYTES: usize = 64 * 1024;
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A stretch ends here though it has fewer items than asked for: entries may hold pictures and whole files.
+const STRETCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What may stand beside the chain between one entry and the one before it: parallel tools. More is a branch that was left.
+const BESIDE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// An entry further up than this is not looked for: the chain is broken.
+const SEARCH_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// A stretch of a conversation, oldest first.
 #[derive(Debug, Default)]
@@ -171,12 +177,11 @@ struct Entry {
     line: Vec<u8>,
 }
 
-/// The newest stretch before `before` with at least `items_min` items, or all there is.
+/// The newest stretch before `before` with at least `items_min` items, or as much as should be held at once, or all
+/// there is.
 pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_agent: bool) -> io::Result<Page> {
-    let end = match before {
-        Some(cursor) => cursor,
-        None => file.metadata()?.len(),
-    };
+    // The file may have become shorter since.
+    let end = before.unwrap_or(u64::MAX).min(file.metadata()?.len());
     let mut walk = Walk::new(items_min);
     if let Some(cursor) = before
         && let Some(next) = line_at(file, cursor)?.and_then(|line| serde_json::from_slice::<Head>(&line).ok())
@@ -189,6 +194,9 @@ pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_ag
         let mut lines = BackwardLines::new(file, from);
         while !walk.is_done() {
             let Some((offset, line)) = lines.next_line()? else { break };
+            if walk.is_beyond(offset) {
+                break;
+            }
             let Ok(head) = serde_json::from_slice::<Head>(&line) else { continue };
             if head.uuid.is_some() && head.is_sidechain == of_sub_agent {
                 walk.take(Entry { offset, head, line });
@@ -207,6 +215,9 @@ pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_ag
 struct Walk {
     items_min: usize,
     items: usize,
+    /// Of the entries held that are on the chain, and of those beside it since its last.
+    bytes: usize,
+    bytes_beside: usize,
     /// The entry the chain goes on with; none at its end, where any will do.
     wanted: Option<String>,
     /// Newest first. Whether it is on the chain, or may stand beside it.
@@ -231,6 +242,8 @@ impl Walk {
         Self {
             items_min,
             items: 0,
+            bytes: 0,
+            bytes_beside: 0,
             wanted: None,
             entries: Vec::new(),
             cut: None,
@@ -249,6 +262,15 @@ impl Walk {
         self.done
     }
 
+    fn is_full(&self) -> bool {
+        self.items >= self.items_min || self.bytes >= STRETCH_BYTES_MAX
+    }
+
+    /// Too far from the last entry found for the one before it.
+    fn is_beyond(&self, offset: u64) -> bool {
+        self.last_on_chain.is_some_and(|last| last.saturating_sub(offset) > SEARCH_BYTES_MAX)
+    }
+
     fn take(&mut self, entry: Entry) {
         let on_chain = match &self.wanted {
             Some(wanted) => entry.head.uuid.as_ref() == Some(wanted),
@@ -257,11 +279,12 @@ impl Walk {
         if !on_chain {
             self.passed_others = true;
             if self.cut.is_none() && (entry.head.message_id().is_some() || !entry.head.results().is_empty()) {
-                self.entries.push((entry, false));
+                self.stands_beside(entry);
             }
             return;
         }
         self.passed_others = false;
+        self.bytes_beside = 0;
         self.last_on_chain = Some(entry.offset);
         let parent = entry.head.parent().map(str::to_owned);
         let at_root = parent.is_none();
@@ -269,6 +292,16 @@ impl Walk {
         self.visit(entry);
         if at_root {
             self.done = true;
+        }
+    }
+
+    fn stands_beside(&mut self, entry: Entry) {
+        self.bytes_beside = self.bytes_beside.saturating_add(entry.line.len());
+        if self.bytes_beside <= BESIDE_BYTES_MAX {
+            self.entries.push((entry, false));
+        } else {
+            let last = self.last_on_chain.unwrap_or(u64::MAX);
+            self.entries.retain(|(entry, on_chain)| *on_chain || entry.offset > last);
         }
     }
 
@@ -288,7 +321,7 @@ impl Walk {
         // A result before a message: that message begins here, and nothing of it or after it lies before.
         let message_begins = !head.results().is_empty();
         if message_begins
-            && self.items >= self.items_min
+            && self.is_full()
             && let Some((_, offset, _)) = &self.last_message
         {
             self.cut = Some(*offset);
@@ -298,9 +331,10 @@ impl Walk {
         self.items += head.items();
         let offset = entry.offset;
         if head.is_shown() {
+            self.bytes += entry.line.len();
             self.entries.push((entry, true));
         }
-        if prompt && self.items >= self.items_min {
+        if prompt && self.is_full() {
             self.cut = Some(offset);
             self.is_first = self.wanted.is_none();
             self.done = true;

@@ -139,7 +139,10 @@ impl Session {
 
     /// `/clear`: the same process goes on with another conversation.
     fn renamed(&mut self, id: AgentSessionId) {
-        self.shared.renamed(&self.id, &id);
+        if !self.shared.renamed(&self.id, &id) {
+            tracing::error!(session = %self.id, other = %id, "Claude Code speaks for a session that is not its own");
+            return self.forsake("Claude Code went over to a session that is open already.");
+        }
         self.has_past = false;
         self.id = id.clone();
         self.outlet.rename(SessionId::new(&self.shared.cli_type, &id));

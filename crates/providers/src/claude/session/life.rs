@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use super::{LAST_WORDS, Pending, Running, Session, next_line};
 use crate::claude::NAME;
 use crate::claude::process::{self, STOP, Started};
-use crate::claude::{facts, request};
+use crate::claude::translate::{Source, Translator};
+use crate::claude::{facts, owner, request};
 use crate::lifecycle::Loss;
 use crate::provider::{ProviderError, ProviderEvent};
 
@@ -33,10 +34,14 @@ impl Session {
         let (project_dir, id) = (self.project_dir.clone(), self.id.clone());
         let leaving = self.leaving.take();
         self.starting.spawn(async move {
-            // Never two processes on one session.
+            // Never two processes on one session: not ours, and nobody else's.
             if let Some(leaving) = leaving {
                 leaving.stop(STOP).await;
             }
+            owner::alone_with(&id).await.map_err(|pid| {
+                let detail = format!("Another Claude Code has this session (process {pid}). End it and try again.");
+                ProviderError::Handshake { name: NAME.into(), detail }
+            })?;
             // What is on the disk decides, not what we remember: never a second conversation under one id.
             let resume = shared.file(&project_dir, &id).is_some();
             process::start(&shared.config, &project_dir, &id, resume).await
@@ -122,6 +127,14 @@ impl Session {
         let message = ErrorCode::ProcessCrash.message(NAME);
         self.end_turn_with_error(crash(&format!("{message} ({report})")));
         self.lose(report.to_string(), true, peaceful);
+    }
+
+    /// A process that cannot be trusted any more. The next one begins with what is on the disk under our own id.
+    pub(super) fn forsake(&mut self, why: &str) {
+        self.end_turn_with_error(crash(why));
+        self.let_go();
+        self.translator = Translator::new(Source::Live, self.shared.cli_type.clone(), self.id.clone());
+        self.lose(why.into(), true, false);
     }
 
     /// The process is no longer ours to talk to; what it answered not, it never will.

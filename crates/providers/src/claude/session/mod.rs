@@ -57,8 +57,9 @@ pub(super) enum Command {
     Reconnect {
         reply: Reply<()>,
     },
-    Directory {
-        reply: Reply<PathBuf>,
+    /// Where its past is: the directory, and the id it had when it was opened.
+    Record {
+        reply: Reply<(PathBuf, AgentSessionId)>,
     },
 }
 
@@ -118,6 +119,8 @@ enum Pending {
 pub(super) struct Session {
     shared: Arc<Shared>,
     id: AgentSessionId,
+    /// The id under which it was opened; pages of its past are of that file, also after `/clear`.
+    recorded_as: AgentSessionId,
     project_dir: PathBuf,
     handle: SessionHandle,
     outlet: Outlet,
@@ -183,6 +186,7 @@ impl Session {
             idle_since: None,
             cancelling_until: None,
             shared,
+            recorded_as: id.clone(),
             id,
             project_dir,
             handle,
@@ -233,8 +237,8 @@ impl Session {
                 self.waiting.push(reply);
                 self.restart_by_hand();
             }
-            Command::Directory { reply } => {
-                let _ = reply.send(Ok(self.project_dir.clone()));
+            Command::Record { reply } => {
+                let _ = reply.send(Ok((self.project_dir.clone(), self.recorded_as.clone())));
             }
         }
     }
@@ -276,7 +280,11 @@ impl Session {
     fn cancel(&mut self) {
         let Some(turn) = self.translator.turn().cloned() else { return };
         if self.unsent.take().is_some() || self.process.is_none() {
-            return self.close_turn(ResponseStatus::Cancelled);
+            // It never came to the program, so there is nothing that it ought to remember.
+            let had_past = self.has_past;
+            self.close_turn(ResponseStatus::Cancelled);
+            self.has_past = had_past;
+            return;
         }
         if self.cancelling_until.is_some() {
             return;

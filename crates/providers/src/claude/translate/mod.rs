@@ -298,6 +298,7 @@ impl Translator {
         if self.source == Source::File || session.is_none_or(|session| session == self.session.as_str()) {
             return;
         }
+        let session = session.filter(|session| uuid::Uuid::try_parse(session).is_ok());
         let Some(Ok(session)) = session.map(AgentSessionId::parse) else { return };
         self.session_id = SessionId::new(&self.cli_type, &session);
         self.session = session.clone();

@@ -9,7 +9,7 @@ use providers::{NewSession, Provider, ProviderError};
 use super::{Bench, kill_claude, output, programs_in, tool};
 use crate::listener::soon;
 
-/// TC-3.2c, TC-3.4b, TC-8.1.
+/// TC-3.2c.
 #[tokio::test]
 async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
     let bench = Bench::new().await;
@@ -38,7 +38,6 @@ async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
     soon("the end", provider.shutdown()).await;
 }
 
-/// TC-8.1.
 #[tokio::test]
 async fn four_sessions_at_once_in_one_project_never_mix() {
     let bench = Bench::new().await;

@@ -36,7 +36,7 @@ async fn a_session_is_created_and_answers_turn_after_turn_in_one_process() {
     soon("the end", provider.shutdown()).await;
 }
 
-/// TC-3.3b, TC-3.3c, TC-3.3e: each tool as what it is, with its result.
+/// TC-3.3b, TC-3.3c, TC-3.3f: each tool as what it is, with its result, and the turn's usage at its end.
 #[tokio::test]
 async fn tools_are_shown_as_what_they_do() {
     let bench = Bench::new().await;
@@ -87,7 +87,7 @@ async fn tools_are_shown_as_what_they_do() {
     soon("the end", provider.shutdown()).await;
 }
 
-/// TC-3.3f.
+/// TC-3.3e.
 #[tokio::test]
 async fn two_tools_at_once_are_kept_apart() {
     let bench = Bench::new().await;

@@ -1,34 +1,87 @@
-//! Measures the program that lies beside this one and prints a table, or JSON with `--json`.
+//! Measures the program that lies beside this one over real pipes and sockets, and prints a table; `--json FILE` writes
+//! the same for machines. `--quick` measures less, to see that it works.
 //!
-//! A row is one figure of the specification with its target. To add one, write a function that measures it and list it
-//! in `measure`.
+//! A row is one figure with its target. Where it makes sense, the floor stands beside it: the same work done in the same
+//! run by a bare relay, which passes each line of the agent to a WebSocket without looking at it.
+//! To add a row, write a function that measures it and list it in `measure`.
 
+mod agent;
+mod client;
+mod clock;
+mod memory;
+mod relay;
 mod row;
 mod server;
+mod streaming;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use row::Row;
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let as_json = std::env::args().skip(1).any(|arg| arg == "--json");
-    let program = program()?;
-    let rows = measure(&program).await?;
-    if as_json {
-        println!("{}", serde_json::to_string_pretty(&row::json(&rows))?);
-    } else {
-        print!("{}", row::table(&rows));
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) starts: usize,
+    /// Turns with the product and with the relay, in turn, so that both meet the same weather.
+    pub(crate) rounds: usize,
+    pub(crate) paced_chunks: usize,
+    pub(crate) full_speed_chunks: usize,
+}
+
+const WHOLE: Effort = Effort { starts: 60, rounds: 3, paced_chunks: 1_000, full_speed_chunks: 300_000 };
+const QUICK: Effort = Effort { starts: 5, rounds: 1, paced_chunks: 100, full_speed_chunks: 20_000 };
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let done = match args.next().as_deref() {
+        Some("agent") => agent::run(),
+        Some("relay") => run(relay::run()),
+        first => run(bench(first.map(str::to_owned).into_iter().chain(args))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(future: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::runtime::Runtime::new()?.block_on(future)
+}
+
+async fn bench(mut args: impl Iterator<Item = String>) -> anyhow::Result<()> {
+    let (mut json, mut effort) = (None, WHOLE);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--json" => json = Some(PathBuf::from(args.next().context("--json needs the name of a file")?)),
+            "--quick" => effort = QUICK,
+            other => bail!("{other} is not known: there are --json FILE and --quick"),
+        }
+    }
+    let rows = measure(&program()?, effort).await?;
+    print!("{}", row::table(&rows));
+    if let Some(file) = json {
+        let text = serde_json::to_string_pretty(&row::json(&rows))? + "\n";
+        std::fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))?;
     }
     Ok(())
 }
 
-async fn measure(program: &Path) -> anyhow::Result<Vec<Row>> {
+async fn measure(program: &Path, effort: Effort) -> anyhow::Result<Vec<Row>> {
     let mut rows = vec![server::binary_size(program)?];
-    rows.extend(server::cold_start(program).await?);
+    rows.extend(server::cold_start(program, effort.starts).await?);
     rows.push(server::idle_memory(program).await?);
+    rows.extend(memory::ten_long_sessions(program).await?);
+    rows.push(streaming::new_session(program, effort).await?);
+    rows.extend(streaming::paced(program, effort).await?);
+    rows.extend(streaming::full_speed(program, effort).await?);
+    rows.push(streaming::throughput(program, effort, 10).await?);
+    rows.extend(streaming::bytes(program).await?);
     Ok(rows)
 }
 

@@ -1,73 +1,152 @@
-//! The server by itself: how big, how quick to start, how much memory when nothing happens.
+//! The server by itself: how big, how quick to start, how much memory when nothing happens. And the bare relay beside it.
 
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::row::Row;
+use crate::row::{Row, Target, quantile};
 
-const STARTS: usize = 60;
-/// Long enough for everything that runs once after the start.
+/// Long enough for everything that runs once after the start, and for memory to be given back.
 const SETTLE: Duration = Duration::from_secs(2);
 const MEGABYTE: f64 = 1_000_000.0;
 const MEBIBYTE_KIB: f64 = 1024.0;
 
+/// A running server with a home of its own. Its Codex is the agent of this benchmark.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: String,
+    pub(crate) token: String,
+    pub(crate) home: TempDir,
+}
+
+impl Server {
+    pub(crate) async fn start(program: &Path) -> anyhow::Result<Self> {
+        let home = tempfile::tempdir()?;
+        let (child, link) = start(program, home.path()).await?;
+        let (address, token) = link.split_once("/?token=").context("the link has no secret")?;
+        Ok(Self { child, address: address.to_owned(), token: token.to_owned(), home })
+    }
+
+    pub(crate) fn resident_mebibytes(&self) -> anyhow::Result<f64> {
+        resident_mebibytes(&self.child)
+    }
+
+    pub(crate) async fn end(self) -> anyhow::Result<()> {
+        end(self.child).await
+    }
+}
+
+/// A running relay.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Relay {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("relay").stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().context("no standard output")?).lines();
+        let address = lines.next_line().await?.context("the relay does not listen")?;
+        Ok(Self { child, address })
+    }
+
+    pub(crate) async fn end(self) -> anyhow::Result<()> {
+        end(self.child).await
+    }
+}
+
 pub(crate) fn binary_size(program: &Path) -> anyhow::Result<Row> {
     let bytes = std::fs::metadata(program)?.len();
-    Ok(Row { name: "release binary, UI inside", value: bytes as f64 / MEGABYTE, unit: "MB", most: Some(12.0) })
+    Ok(Row {
+        name: "release binary, UI inside".into(),
+        value: bytes as f64 / MEGABYTE,
+        unit: "MB",
+        target: Target::Most(12.0),
+        floor: None,
+    })
 }
 
 /// From the call that starts the process to the moment it says where it listens.
-pub(crate) async fn cold_start(program: &Path) -> anyhow::Result<[Row; 2]> {
+pub(crate) async fn cold_start(program: &Path, starts: usize) -> anyhow::Result<[Row; 2]> {
     let home = tempfile::tempdir()?;
     start(program, home.path()).await?; // The first start also makes the data directory and the secret.
-    let mut times = Vec::new();
-    for _ in 0..STARTS {
+    let (mut times, mut floor) = (Vec::new(), Vec::new());
+    for _ in 0..starts {
         let begun = Instant::now();
-        let child = start(program, home.path()).await?;
+        let relay = Relay::start().await?;
+        floor.push(begun.elapsed().as_secs_f64() * 1000.0);
+        relay.end().await?;
+        let begun = Instant::now();
+        let (child, _) = start(program, home.path()).await?;
         times.push(begun.elapsed().as_secs_f64() * 1000.0);
         end(child).await?;
     }
-    times.sort_by(f64::total_cmp);
-    let row = |name, value, most| Row { name, value, unit: "ms", most };
+    let mut row = |name: &str, part, target| Row {
+        name: name.into(),
+        value: quantile(&mut times, part),
+        unit: "ms",
+        target,
+        floor: Some(quantile(&mut floor, part)),
+    };
     Ok([
-        row("cold start to listening, p50", times[STARTS / 2], Some(15.0)),
-        row("cold start to listening, p95", times[STARTS * 95 / 100], None),
+        row("cold start to listening, p50", 0.5, Target::Most(15.0)),
+        row("cold start to listening, p95", 0.95, Target::None),
     ])
 }
 
 pub(crate) async fn idle_memory(program: &Path) -> anyhow::Result<Row> {
-    let home = tempfile::tempdir()?;
-    let child = start(program, home.path()).await?;
+    let (server, relay) = (Server::start(program).await?, Relay::start().await?);
+    settle().await;
+    let row = Row {
+        name: "idle memory (resident)".into(),
+        value: server.resident_mebibytes()?,
+        unit: "MiB",
+        target: Target::Most(12.0),
+        floor: Some(resident_mebibytes(&relay.child)?),
+    };
+    relay.end().await?;
+    server.end().await?;
+    Ok(row)
+}
+
+pub(crate) async fn settle() {
     tokio::time::sleep(SETTLE).await;
-    let pid = child.id().context("the server ended by itself")?;
+}
+
+fn resident_mebibytes(child: &Child) -> anyhow::Result<f64> {
+    let pid = child.id().context("the process ended by itself")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     let kib: f64 = resident.trim().trim_end_matches("kB").trim().parse()?;
-    end(child).await?;
-    Ok(Row { name: "idle memory (resident)", value: kib / MEBIBYTE_KIB, unit: "MiB", most: Some(12.0) })
+    Ok(kib / MEBIBYTE_KIB)
 }
 
-/// Returns when it listens.
-async fn start(program: &Path, home: &Path) -> anyhow::Result<Child> {
+/// Returns when it listens, with the link it gives.
+async fn start(program: &Path, home: &Path) -> anyhow::Result<(Child, String)> {
     let mut command = Command::new(program);
     command.args(["--port", "0", "--no-open", "--log", "error"]);
     command.env_clear().env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("CODEX_ACP_CMD", format!("'{}' agent", std::env::current_exe()?.display()));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("no standard output")?).lines();
     while let Some(line) = lines.next_line().await? {
-        if line.starts_with("Open http://") {
-            return Ok(child);
+        if let Some(link) = line.strip_prefix("Open http://") {
+            return Ok((child, link.to_owned()));
         }
     }
     bail!("the server ended with {} before it listened", child.wait().await?)
 }
 
 async fn end(mut child: Child) -> anyhow::Result<()> {
-    child.kill().await.context("the server could not be ended")
+    child.kill().await.context("the process could not be ended")
 }

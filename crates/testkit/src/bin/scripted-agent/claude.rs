@@ -1,7 +1,8 @@
 //! Claude Code's wire, for what the real program cannot be made to do: break it.
 //!
 //! Words before its flags decide how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
-//! `noisy` says things that are not JSON first. Each line of a prompt is then done in turn:
+//! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
+//! flags. Each line of a prompt is then done in turn:
 //!
 //! ```text
 //! say:TEXT      streams the text and confirms it
@@ -27,6 +28,14 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
     match words.first().map(|word| word.split_once(':').unwrap_or((word, ""))) {
         Some(("refuse", text)) => {
             eprintln!("{text}");
+            return ExitCode::FAILURE;
+        }
+        Some(("old", version)) => {
+            if words.iter().any(|word| word == "--version") {
+                println!("{version} (Claude Code)");
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("error: unknown option '--replay-user-messages'");
             return ExitCode::FAILURE;
         }
         Some(("silent", _)) => {

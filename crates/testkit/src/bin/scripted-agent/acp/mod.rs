@@ -8,8 +8,9 @@
 //! die             leaves in the middle of the handshake
 //! version:N       speaks another version of the protocol
 //! reject:TEXT     answers the handshake with an error
+//! answer:JSON     answers the handshake with that
 //! noisy           says things that are no messages first
-//! no-load no-resume no-close    lacks that capability
+//! no-load no-resume no-close no-list    lacks that capability
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! slow-new        answers `session/new` only when the gate `new` is open
 //! ```
@@ -109,6 +110,7 @@ impl Agent {
             }
             "session/new" => self.on_its_own(message, Self::new_session),
             "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
+            "session/list" => self.list(id, params),
             "session/close" => {
                 let session = params["sessionId"].as_str().unwrap_or_default();
                 let mut state = self.lock();
@@ -145,6 +147,10 @@ impl Agent {
             self.refuse(id, -32603, text);
             return None;
         }
+        if let Some(answer) = self.word("answer").and_then(|answer| serde_json::from_str(answer).ok()) {
+            self.answer(id, answer);
+            return None;
+        }
         let version: u64 = self.word("version").and_then(|version| version.parse().ok()).unwrap_or(1);
         let capability = |name: &str| if self.has(&format!("no-{name}")) { Value::Null } else { json!({}) };
         let methods = json!([{"id": "key", "name": "Key", "description": "Set SCRIPTED_KEY.", "type": "env_var",
@@ -157,7 +163,8 @@ impl Agent {
                 "authMethods": if self.has("login") { methods } else { json!([]) },
                 "agentCapabilities": {
                     "loadSession": !self.has("no-load"),
-                    "sessionCapabilities": {"resume": capability("resume"), "close": capability("close")},
+                    "sessionCapabilities": {"resume": capability("resume"), "close": capability("close"),
+                        "list": capability("list")},
                 },
             }),
         );
@@ -200,6 +207,16 @@ impl Agent {
         state.cancelled.remove(session);
         drop(state);
         self.answer(id, json!({}));
+    }
+
+    /// One session a page.
+    fn list(&self, id: &Value, params: &Value) {
+        let place: usize = params["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+        let sessions = self.store.sessions();
+        let page: Vec<Value> =
+            sessions.iter().skip(place).take(1).map(|session| json!({"sessionId": session, "cwd": "/"})).collect();
+        let next = (place + 1 < sessions.len()).then(|| (place + 1).to_string());
+        self.answer(id, json!({"sessions": page, "nextCursor": next}));
     }
 
     fn on_its_own(self: &Arc<Self>, message: Value, act: fn(&Self, &Value)) {

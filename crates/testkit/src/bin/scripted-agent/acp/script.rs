@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! say:TEXT           a piece of the answer; more of them are more of the same answer
+//! again:TEXT         a piece of another answer, as when a cut stream begins anew
 //! think:TEXT         a piece of a thought
 //! notice:TEXT        a notice
 //! call:ID COMMAND    a command begins to run
@@ -11,6 +12,7 @@
 //! leave:ID           asks for leave to run a call, and says which option it got
 //! leave-always:ID    the same, with the option for ever in the first place
 //! read:PATH          reads a file through the client, and says it
+//! reads:COUNT PATH   reads a file so many times at once, and says how long it is in all
 //! write:PATH=TEXT    writes one through the client
 //! run:ID COMMAND     runs a command through the client, in a terminal that the call shows
 //! plan:A,B           a plan of two steps
@@ -26,6 +28,9 @@
 //! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
 //! exit:CODE          leaves at once
 //! close              closes its output and lives on
+//! stubborn-daemon    the same as `daemon`, and it ignores SIGTERM
+//! later-flood:MIB    so much text after the end of the prompt, each piece a message, and then the title `flood over`
+//! replay-flood:MIB   so much text for whoever loads the session
 //! daemon             starts a process that leaves its group: `sleep 1000.<process id of the agent>`
 //! error:TEXT         the prompt fails
 //! stop:REASON        the prompt ends for this reason
@@ -51,8 +56,8 @@ pub(super) fn prompt(agent: &Agent, message: &Value) {
     agent
         .store
         .remember(session, &json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": text}}));
-    let mut scene =
-        Scene { agent, session, answer: format!("m-{}-{id}", std::process::id()), said: String::new(), stop: None };
+    let answer = format!("m-{}-{id}", std::process::id());
+    let mut scene = Scene { agent, session, answer, said: String::new(), stop: None, later_mib: 0 };
     for line in text.lines() {
         if !scene.play(line) {
             break;
@@ -70,6 +75,13 @@ pub(super) fn prompt(agent: &Agent, message: &Value) {
             json!({"stopReason": "end_turn", "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8}}),
         ),
     }
+    if scene.later_mib > 0 {
+        let piece = "x".repeat(1024 * 1024);
+        for number in 0..scene.later_mib {
+            agent.update(session, chunk("agent_message_chunk", &format!("late-{number}"), &piece));
+        }
+        agent.update(session, json!({"sessionUpdate": "session_info_update", "title": "flood over"}));
+    }
 }
 
 struct Scene<'a> {
@@ -79,6 +91,7 @@ struct Scene<'a> {
     answer: String,
     said: String,
     stop: Option<Stop>,
+    later_mib: usize,
 }
 
 enum Stop {
@@ -93,6 +106,10 @@ impl Scene<'_> {
         let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
         match word {
             "say" => self.say(rest),
+            "again" => {
+                self.answer.push_str("-again");
+                self.say(rest);
+            }
             "think" => self.update(chunk("agent_thought_chunk", &self.answer, rest)),
             "notice" => self.update(json!({"sessionUpdate": "notice", "severity": "warning", "title": rest})),
             "call" => self.call(name, text),
@@ -109,6 +126,7 @@ impl Scene<'_> {
                 let answer = self.ask("fs/read_text_file", json!({"path": rest}));
                 self.say(&outcome(&answer, "content"));
             }
+            "reads" => self.reads(count(name), text),
             "write" => {
                 let (path, text) = rest.split_once('=').unwrap_or((rest, ""));
                 let answer = self.ask("fs/write_text_file", json!({"path": path, "content": text}));
@@ -128,7 +146,10 @@ impl Scene<'_> {
                 }
             }
             "huge" => self.say(&"x".repeat(count(rest))),
-            "flood" => self.flood("12345678 ", count(rest)),
+            "flood" => {
+                self.flood("12345678 ", count(rest));
+                self.said.push_str(&"12345678 ".repeat(count(rest)));
+            }
             "big-flood" => self.flood(&"x".repeat(64 * 1024), count(rest) * 16),
             "paced" => self.paced(count(name), text),
             "unended" => self.agent.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd"),
@@ -136,7 +157,14 @@ impl Scene<'_> {
             "deaf" => return self.agent.hold(rest, ""),
             "exit" => std::process::exit(i32::try_from(count(rest)).unwrap_or(1)),
             "close" => close_output(),
-            "daemon" => self.daemon(),
+            "daemon" => self.daemon("exec"),
+            "stubborn-daemon" => self.daemon("trap '' TERM; exec"),
+            "later-flood" => self.later_mib = count(rest),
+            "replay-flood" => {
+                for _ in 0..count(rest) {
+                    self.agent.store.remember(self.session, &chunk("agent_message_chunk", "", &"x".repeat(1024 * 1024)));
+                }
+            }
             "env" => self.say(&std::env::var(rest).unwrap_or_else(|_| "unset".into())),
             "mode" => {
                 let mode = self.agent.lock().modes.get(self.session).cloned();
@@ -160,7 +188,6 @@ impl Scene<'_> {
         self.update(chunk("agent_message_chunk", &self.answer, text));
     }
 
-    /// The same piece many times over, as fast as the pipe takes it.
     /// As a model writes: steadily.
     fn paced(&mut self, pieces: usize, shape: &str) {
         let begun = Instant::now();
@@ -179,6 +206,7 @@ impl Scene<'_> {
         }
     }
 
+    /// The same piece many times over, as fast as the pipe takes it.
     fn flood(&self, text: &str, times: usize) {
         let update = chunk("agent_message_chunk", &self.answer, text);
         let params = json!({"sessionId": self.session, "update": update});
@@ -245,6 +273,16 @@ impl Scene<'_> {
         self.say(&format!("{} {}", exit["result"], output["result"]));
     }
 
+    fn reads(&mut self, times: usize, path: &str) {
+        let params = json!({"sessionId": self.session, "path": path});
+        let read = || self.agent.ask("fs/read_text_file", &params)["result"]["content"].as_str().map_or(0, str::len);
+        let bytes: usize = std::thread::scope(|threads| {
+            let readers: Vec<_> = (0..times).map(|_| threads.spawn(read)).collect();
+            readers.into_iter().filter_map(|reader| reader.join().ok()).sum()
+        });
+        self.say(&bytes.to_string());
+    }
+
     fn strange(&mut self) {
         self.update(json!({"sessionUpdate": "dance", "steps": 3}));
         self.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "hologram"}}));
@@ -258,10 +296,10 @@ impl Scene<'_> {
         self.say(&format!(", read: {}", answer["error"]["code"]));
     }
 
-    fn daemon(&mut self) {
+    fn daemon(&mut self, manner: &str) {
         let mut command = Command::new("setsid");
         command
-            .args(["--fork", "sleep", &format!("1000.{}", std::process::id())])
+            .args(["--fork", "sh", "-c", &format!("{manner} sleep 1000.{}", std::process::id())])
             .stdin(Stdio::null())
             .stdout(Stdio::inherit())
             .stderr(Stdio::null());

@@ -37,6 +37,15 @@ impl Store {
         Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
+    /// Those that got a prompt, in the order of their names.
+    pub(super) fn sessions(&self) -> Vec<String> {
+        let files = self.directory.as_ref().and_then(|directory| std::fs::read_dir(directory).ok());
+        let name = |file: std::fs::DirEntry| Some(file.file_name().to_str()?.strip_prefix("session-")?.to_owned());
+        let mut sessions: Vec<String> = files.into_iter().flatten().flatten().filter_map(name).collect();
+        sessions.sort_unstable();
+        sessions
+    }
+
     pub(super) fn is_open(&self, gate: &str) -> bool {
         self.directory.as_ref().is_some_and(|directory| directory.join(format!("gate-{gate}")).exists())
     }

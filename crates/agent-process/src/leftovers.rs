@@ -1,0 +1,82 @@
+//! What is left when a server and a guardian were killed in one moment, ended by the next server.
+//!
+//! Then the kernel ends the agent, but nobody is there to end what the agent had started. Linux only: elsewhere nobody
+//! carries a mark that can be read.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, Signal};
+
+use crate::guardian;
+use crate::procfs;
+
+/// Who appears while we look is found by another look.
+const LOOKS_MAX: usize = 10;
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Ends every process that an agent of an earlier run of this program left behind: its server is gone, and no guardian
+/// is there to end it. Returns how many there were. Blocks for a few milliseconds; meant for the start of a server.
+pub fn end_leftovers() -> usize {
+    let mut ended = 0;
+    for _ in 0..LOOKS_MAX {
+        let left = left_behind();
+        if left.is_empty() {
+            break;
+        }
+        ended += left.len();
+        for pid in left {
+            tracing::warn!(%pid, "ending a process that an agent of an earlier run left behind");
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        std::thread::park_timeout(LOOK_AGAIN);
+    }
+    ended
+}
+
+fn left_behind() -> Vec<Pid> {
+    let program = own_program();
+    // Started by an agent ourselves, we carry a mark too.
+    let own: Vec<Pid> = procfs::lineage(rustix::process::getpid()).collect();
+    let is_guarded =
+        |pid: Pid| procfs::lineage(pid).any(|parent| procfs::name(parent).as_deref() == Some(guardian::NAME));
+    procfs::all_marked()
+        .filter(|(_, mark)| server_of(mark, &program).is_some_and(|server| !procfs::lives(server)))
+        .map(|(pid, _)| pid)
+        .filter(|pid| !own.contains(pid) && procfs::shares_our_ids(*pid) && !is_guarded(*pid))
+        .collect()
+}
+
+/// A mark unlike that of any other agent, of this server, one before it or one inside an agent.
+pub(crate) fn new_mark() -> String {
+    static AGENTS: AtomicU64 = AtomicU64::new(0);
+    let number = AGENTS.fetch_add(1, Ordering::Relaxed);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{}-{number}-{now}-{}", std::process::id(), own_program())
+}
+
+/// The server that made this mark, if it was this program.
+fn server_of(mark: &str, program: &str) -> Option<Pid> {
+    let [server, _, _, of] = mark.splitn(4, '-').collect::<Vec<_>>().try_into().ok()?;
+    Pid::from_raw(server.parse().ok()?).filter(|_| of == program)
+}
+
+fn own_program() -> String {
+    std::env::current_exe().as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_tells_its_server_and_its_program() {
+        let program = own_program();
+        assert_eq!(server_of(&new_mark(), &program), Some(rustix::process::getpid()));
+        assert_eq!(server_of(&new_mark(), "/another/program"), None);
+        for nonsense in ["", "1", "1-2-3", "x-2-3-/p", "-1-2-3-/p", "0-1-2-/p"] {
+            assert_eq!(server_of(nonsense, "/p"), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A look at a data directory from outside: by the command line, which talks to the server that holds it, and by
+//! `doctor`. Nothing here makes, changes or keeps anything.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::directory::DataDirectory;
+use crate::error::{CatalogError, LockHolder};
+use crate::files::{self, Contents, FileKind, Unreadable};
+use crate::opening::FILE_BYTES_MAX;
+use crate::{catalog, lock, token};
+
+/// A data directory that may not be there.
+#[derive(Debug)]
+pub struct Visit {
+    directory: DataDirectory,
+}
+
+/// What the directory itself is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectoryState {
+    Missing,
+    NotADirectory,
+    /// Others may look into it.
+    OpenToOthers {
+        mode: u32,
+    },
+    NotWritable,
+    Good,
+}
+
+/// How a kept list reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListState {
+    Missing,
+    Good { records: usize },
+    PartlyUnreadable { records: usize, unreadable: usize },
+    Newer { version: String },
+    Damaged { reason: String },
+}
+
+/// How the secret reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenState {
+    Missing,
+    Good,
+    OpenToOthers { mode: u32 },
+    Damaged,
+}
+
+impl Visit {
+    pub fn new(dir: &Path) -> Result<Self, CatalogError> {
+        Ok(Self { directory: DataDirectory::visit(dir)? })
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Who holds the directory now. A file that a dead server left behind names nobody: the kernel's lock decides.
+    pub fn server(&self) -> Result<Option<LockHolder>, CatalogError> {
+        lock::holder_of(&self.directory)
+    }
+
+    /// The secret, if there is one. None is made.
+    pub fn token(&self) -> Result<Option<String>, CatalogError> {
+        token::known(&self.directory)
+    }
+
+    pub fn token_state(&self) -> Result<TokenState, CatalogError> {
+        let path = self.directory.file(token::TOKEN_FILE);
+        let mode = match fs::metadata(&path) {
+            Ok(found) => found.permissions().mode() & 0o777,
+            Err(error) if is_absent(&error) => return Ok(TokenState::Missing),
+            Err(error) => return Err(CatalogError::storage(&path, error)),
+        };
+        Ok(match self.token()? {
+            None => TokenState::Damaged,
+            Some(_) if mode & 0o077 != 0 => TokenState::OpenToOthers { mode },
+            Some(_) => TokenState::Good,
+        })
+    }
+
+    pub fn directory_state(&self) -> Result<DirectoryState, CatalogError> {
+        let path = self.dir();
+        let found = match fs::metadata(path) {
+            Ok(found) => found,
+            Err(error) if is_absent(&error) => return Ok(DirectoryState::Missing),
+            Err(error) => return Err(CatalogError::storage(path, error)),
+        };
+        let mode = found.permissions().mode() & 0o777;
+        Ok(if !found.is_dir() {
+            DirectoryState::NotADirectory
+        } else if access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            DirectoryState::NotWritable
+        } else if mode & 0o077 != 0 {
+            DirectoryState::OpenToOthers { mode }
+        } else {
+            DirectoryState::Good
+        })
+    }
+
+    pub fn projects(&self) -> Result<ListState, CatalogError> {
+        self.list(FileKind::Projects, files::parse_projects)
+    }
+
+    pub fn sessions(&self) -> Result<ListState, CatalogError> {
+        self.list(FileKind::Sessions, files::parse_sessions)
+    }
+
+    /// As [`crate::Catalog::agents_file`].
+    pub fn agents_file(&self) -> Result<Option<String>, CatalogError> {
+        catalog::read_agents_file(&self.directory)
+    }
+
+    /// Where a file of this directory is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory.file(name)
+    }
+
+    fn list<R>(
+        &self,
+        kind: FileKind,
+        parse: fn(&[u8]) -> Result<Contents<R>, Unreadable>,
+    ) -> Result<ListState, CatalogError> {
+        let Some(bytes) = self.directory.read(kind.name(), FILE_BYTES_MAX)? else { return Ok(ListState::Missing) };
+        Ok(match parse(&bytes) {
+            Ok(contents) if contents.unreadable.is_empty() => ListState::Good { records: contents.records.len() },
+            Ok(contents) => {
+                ListState::PartlyUnreadable { records: contents.records.len(), unreadable: contents.unreadable.len() }
+            }
+            Err(Unreadable::Newer(version)) => ListState::Newer { version },
+            Err(Unreadable::Damaged(reason)) => ListState::Damaged { reason },
+        })
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}

@@ -1,0 +1,88 @@
+//! The agents: found, which version, do they answer, are they logged in?
+
+use std::path::Path;
+use std::sync::Arc;
+
+use catalog::Visit;
+use protocol::AgentInfo;
+use providers::{Login, Provider, ProviderError};
+
+use super::{Finding, Report};
+use crate::agents;
+use crate::commands::Failure;
+use crate::settings::Agents;
+
+const AGENTS: &str = "Agents";
+
+pub(super) async fn look(settings: &Agents, visit: &Visit, start: bool, report: &mut Report) -> Result<(), Failure> {
+    // An empty directory to work in, which is also where the demo agent would keep its sessions.
+    let scratch = match tempfile::tempdir() {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            let advice = "Agents are tried in a temporary directory; TMPDIR says where.";
+            return report.add(Finding::problem(AGENTS, format!("no temporary directory: {error}"), advice));
+        }
+    };
+    // What is wrong with agents.json has been said by now.
+    let registry = match agents::registry(settings, scratch.path(), visit.agents_file(), &mut Vec::new()) {
+        Ok(registry) => registry,
+        Err(error) => return report.add(Finding::problem(AGENTS, format!("{error:#}"), "Mend that setting.")),
+    };
+    // One after the other: several starting at once would make each other slow, and slow ones fail.
+    for provider in registry.iter() {
+        report.add(examine(provider, scratch.path(), start).await)?;
+    }
+    Ok(())
+}
+
+async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool) -> Finding {
+    let info = provider.describe().await;
+    if !info.installed || !start {
+        return found(&info);
+    }
+    let trial = provider.try_out(directory).await;
+    provider.shutdown().await;
+    let name = info.name.as_str();
+    let program = info.program.as_deref().unwrap_or_default();
+    match trial {
+        Ok(trial) => {
+            let version = trial.version.or(info.version).map(|version| format!(" {version}")).unwrap_or_default();
+            let answers = format!("{program}{version} answers");
+            match trial.login {
+                Login::Ready(Some(account)) => Finding::ok(name, format!("{answers}, logged in ({account})")),
+                Login::Ready(None) => Finding::ok(name, format!("{answers} and gives a session")),
+                Login::Unknown => Finding::ok(name, format!("{answers}; it does not say whether it is logged in")),
+                Login::Needed(advice) => Finding::problem(name, format!("{answers}, but is not logged in"), advice),
+            }
+        }
+        Err(error) => failed(name, program, &error),
+    }
+}
+
+fn found(info: &AgentInfo) -> Finding {
+    let program = info.program.as_deref().unwrap_or_default();
+    if info.installed {
+        let version = info.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        return Finding::ok(&info.name, format!("found {program}{version}"));
+    }
+    let missing = format!("not installed: there is no program {program}");
+    match &info.install_hint {
+        Some(hint) => Finding::note(&info.name, missing, hint),
+        // Only an agent of agents.json comes without a hint: the user wants it.
+        None => Finding::problem(&info.name, missing, "Install it, or mend its command in agents.json."),
+    }
+}
+
+fn failed(name: &str, program: &str, error: &ProviderError) -> Finding {
+    let message = error.to_message();
+    let said = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
+    let advice = match error {
+        ProviderError::LoginRequired { detail, .. } => detail.clone(),
+        ProviderError::NotInstalled { install_hint: Some(hint), .. } => hint.clone(),
+        _ => format!(
+            "Run `{program} --version` in a terminal to see whether it works by itself. If it is only slow to start, \
+             give it more time with ACP_START_TIMEOUT_MS."
+        ),
+    };
+    Finding::problem(name, format!("{}{said}", message.message), advice)
+}

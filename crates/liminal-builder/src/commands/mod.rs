@@ -1,0 +1,89 @@
+//! What can be done from the command line, one file per command.
+//!
+//! Comes in: a parsed command line. Goes out: an answer on standard output (text for people, JSON with `--json`), words
+//! beside it on standard error, and an exit code. Every command but `doctor` asks the running server and decides nothing
+//! itself.
+
+mod attach;
+mod cancel;
+mod doctor;
+mod failure;
+mod follow;
+mod list;
+mod new;
+mod open;
+mod output;
+mod send;
+mod session_name;
+mod transcript;
+
+use std::process::ExitCode;
+
+use catalog::Visit;
+use clap::Subcommand;
+
+use crate::client::Server;
+use crate::settings::Settings;
+
+pub(crate) use failure::{Exit, Failure};
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List projects and their sessions: who is working, who needs you, who is done
+    List(list::Args),
+    /// Start a session in a directory and print its id
+    New(new::Args),
+    /// Send a message to a session and stream the answer
+    Send(send::Args),
+    /// Show a conversation and follow it
+    Attach(attach::Args),
+    /// Stop what a session's agent is doing
+    Cancel(cancel::Args),
+    /// Open the page in the browser, and print the link
+    Open(open::Args),
+    /// Check agents, data directory, port, secret and page, and say what to do
+    Doctor(doctor::Args),
+    /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
+    DemoAgent,
+}
+
+impl Command {
+    fn wants_json(&self) -> bool {
+        match self {
+            Self::List(args) => args.json,
+            Self::New(args) => args.json,
+            Self::Send(args) => args.json,
+            Self::Attach(args) => args.json,
+            Self::Cancel(args) => args.json,
+            Self::Open(args) => args.json,
+            Self::Doctor(args) => args.json,
+            Self::DemoAgent => false,
+        }
+    }
+}
+
+pub(crate) fn run(command: &Command, settings: &Settings) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = match runtime {
+        Ok(runtime) => runtime.block_on(obey(command, settings)),
+        Err(error) => Err(Failure::new("INTERNAL_ERROR", format!("Could not start: {error}"))),
+    };
+    done.unwrap_or_else(|failure| failure.tell(command.wants_json()))
+}
+
+async fn obey(command: &Command, settings: &Settings) -> Result<ExitCode, Failure> {
+    let unusable = |error: String| Failure::new("STORAGE_FAILED", error);
+    let data_dir = settings.files.data_dir().map_err(|error| Failure::usage(format!("{error:#}")))?;
+    let visit = Visit::new(&data_dir).map_err(|error| unusable(error.to_string()))?;
+    let server = || Server::find(&visit);
+    match command {
+        Command::List(args) => list::run(args, &server()?).await,
+        Command::New(args) => new::run(args, &server()?).await,
+        Command::Send(args) => send::run(args, &server()?).await,
+        Command::Attach(args) => attach::run(args, &server()?).await,
+        Command::Cancel(args) => cancel::run(args, &server()?).await,
+        Command::Open(args) => open::run(args, &server()?).await,
+        Command::Doctor(args) => doctor::run(args, settings, &visit).await,
+        Command::DemoAgent => Ok(demo_agent::run()),
+    }
+}

@@ -1,0 +1,251 @@
+//! A conversation as lines of text.
+//!
+//! Comes in: upserts, whole or (on a `view` socket) with only what was added. Goes out: what is new of each, appended;
+//! nothing that was written is ever taken back.
+
+use std::collections::HashMap;
+
+use protocol::{ItemId, Origin, TurnEvent, TurnStatus, Upsert, UpsertBody};
+
+use super::failure::Failure;
+use super::output::Output;
+use crate::terminal::{Stream, Style, one_line};
+
+const TITLE_WIDTH: usize = 100;
+/// Lines of a failed tool's output, from its end.
+const FAILURE_LINES_MAX: usize = 10;
+
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    /// Where all but the answer goes; none: nowhere.
+    beside: Option<Stream>,
+    with_user: bool,
+    /// Items that still grow, or were named.
+    open: HashMap<ItemId, Shown>,
+    /// The item whose text stands on the last line of the output, if that line is not ended.
+    unended: Option<ItemId>,
+    /// Something was written already.
+    begun: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    text: String,
+    /// Its length in UTF-16 units.
+    units: usize,
+    /// Bytes of `text` that were written.
+    written: usize,
+    settled: bool,
+    /// What a tool printed.
+    output: Output,
+}
+
+impl Transcript {
+    pub(crate) fn answer() -> Self {
+        Self::new(Some(Stream::Error), false)
+    }
+
+    pub(crate) fn answer_only() -> Self {
+        Self::new(None, false)
+    }
+
+    pub(crate) fn conversation() -> Self {
+        Self::new(Some(Stream::Out), true)
+    }
+
+    fn new(beside: Option<Stream>, with_user: bool) -> Self {
+        Self { beside, with_user, open: HashMap::new(), unended: None, begun: false }
+    }
+
+    pub(crate) fn show(&mut self, upsert: &Upsert) -> Result<(), Failure> {
+        let settled = upsert.status.is_final();
+        let known = self.open.entry(upsert.item_id.clone()).or_default();
+        if known.settled {
+            return Ok(());
+        }
+        known.settled = settled;
+        match &upsert.body {
+            UpsertBody::Message { content, origin: Origin::Agent } => {
+                known.take(upsert.view.content_from, content);
+                self.write_more(&upsert.item_id, settled)?;
+            }
+            UpsertBody::Message { content, origin: Origin::User } if self.with_user => {
+                if settled {
+                    let quoted: Vec<String> = content.lines().map(|line| format!("> {line}")).collect();
+                    self.space()?;
+                    self.say(Style::Bold, &quoted.join("\n"))?;
+                }
+            }
+            UpsertBody::Message { origin: Origin::User, .. } => {}
+            UpsertBody::Message { content, .. } => {
+                if settled {
+                    self.say(Style::Dim, content)?;
+                }
+            }
+            UpsertBody::Thinking { .. } => {
+                if known.written == 0 {
+                    known.written = 1;
+                    self.say(Style::Dim, "Thinking…")?;
+                }
+            }
+            UpsertBody::ToolCall { .. } => {
+                if let Some(patch) = &upsert.view.blocks {
+                    known.output.apply(patch);
+                }
+                self.show_tool(upsert, settled)?;
+            }
+        }
+        if let Some(shown) = self.open.get_mut(&upsert.item_id).filter(|_| settled) {
+            // What is settled does not grow; that it was shown is all that is kept of it.
+            *shown = Shown { settled, ..Shown::default() };
+        }
+        match (&upsert.error_message, settled) {
+            (Some(message), true) => self.say(Style::Bad, &message.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn turn(&mut self, event: &TurnEvent) -> Result<(), Failure> {
+        match event {
+            TurnEvent::TurnStarted { .. } | TurnEvent::TurnComplete { status: TurnStatus::Completed, .. } => Ok(()),
+            TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => self.say(Style::Dim, "Stopped"),
+            TurnEvent::TurnError { error_message, .. } => {
+                self.finish()?;
+                // Also said when nothing else is: it is why the command fails.
+                let stream = self.beside.unwrap_or(Stream::Error);
+                stream.line(&stream.paint(Style::Bad, &format!("Turn failed: {}", stream.quote(error_message))))
+            }
+        }
+    }
+
+    /// A line of its own beside the answer.
+    pub(crate) fn say(&mut self, style: Style, text: &str) -> Result<(), Failure> {
+        let Some(stream) = self.beside else { return Ok(()) };
+        // A line of the answer that is still open is ended only where both are on one screen.
+        self.begun |= stream == Stream::Out;
+        if stream == Stream::Out || (Stream::Out.is_terminal() && Stream::Error.is_terminal()) {
+            self.finish()?;
+        }
+        stream.line(&stream.paint(style, &stream.quote(text)))
+    }
+
+    /// Messages are apart by an empty line, as paragraphs are.
+    fn space(&mut self) -> Result<(), Failure> {
+        self.finish()?;
+        if self.begun { Stream::Out.write("\n") } else { Ok(()) }
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        match self.unended.take() {
+            Some(_) => Stream::Out.write("\n"),
+            None => Ok(()),
+        }
+    }
+
+    fn write_more(&mut self, item: &ItemId, settled: bool) -> Result<(), Failure> {
+        let Some(shown) = self.open.get_mut(item) else { return Ok(()) };
+        let more = shown.text.get(shown.written..).unwrap_or_default().to_owned();
+        shown.written = shown.text.len();
+        if !more.is_empty() {
+            if self.unended.as_ref().is_some_and(|unended| unended != item) {
+                self.finish()?;
+            }
+            if shown_first(&more, self.open.get(item)) {
+                self.space()?;
+            }
+            self.begun = true;
+            Stream::Out.write(&Stream::Out.quote(&more))?;
+            self.unended = (!more.ends_with('\n')).then(|| item.clone());
+        }
+        if settled && self.unended.as_ref() == Some(item) {
+            self.finish()?;
+        }
+        Ok(())
+    }
+
+    fn show_tool(&mut self, upsert: &Upsert, settled: bool) -> Result<(), Failure> {
+        let UpsertBody::ToolCall { tool_name, tool, tool_output_is_error, .. } = &upsert.body else {
+            return Ok(());
+        };
+        let title = tool.as_ref().and_then(|tool| tool.title.as_deref().or(tool.command.as_deref()));
+        let named = self.open.get_mut(&upsert.item_id);
+        // A call often begins without its title; its name is not worth a line while that may still come.
+        if let Some(known) = named.filter(|known| known.written == 0 && (title.is_some() || settled)) {
+            known.written = 1;
+            self.say(Style::Dim, &format!("• {}", one_line(title.unwrap_or(tool_name), TITLE_WIDTH)))?;
+        }
+        for section in upsert.view.sections.iter().flatten().filter(|_| settled) {
+            if let (Some(path), Some(added), Some(removed)) = (&section.path, section.added, section.removed) {
+                self.say(Style::Dim, &format!("  {} +{added} −{removed}", one_line(path, TITLE_WIDTH)))?;
+            }
+        }
+        if settled && *tool_output_is_error == Some(true) {
+            let interrupted = tool.as_ref().is_some_and(|tool| tool.interrupted);
+            let exit = tool.as_ref().and_then(|tool| tool.exit_code).map(|code| format!(": exit {code}"));
+            let word = if interrupted { "Interrupted" } else { "Failed" };
+            self.say(Style::Bad, &format!("  {word}{}", exit.unwrap_or_default()))?;
+            let lines = self.open.get(&upsert.item_id).map(|shown| shown.output.tail(FAILURE_LINES_MAX));
+            for line in lines.unwrap_or_default() {
+                self.say(Style::Dim, &format!("    {line}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Is this the beginning of the item's text?
+fn shown_first(more: &str, shown: Option<&Shown>) -> bool {
+    shown.is_some_and(|shown| shown.text.len() == more.len())
+}
+
+impl Shown {
+    /// `from` is where `content` continues the text, in UTF-16 units; none: it is the whole text.
+    fn take(&mut self, from: Option<usize>, content: &str) {
+        let added = content.encode_utf16().count();
+        if from.unwrap_or(0) == self.units {
+            self.text.push_str(content);
+            self.units += added;
+            return;
+        }
+        let keep = from.map_or(0, |units| byte_of(&self.text, units));
+        self.units = self.units.min(from.unwrap_or(0)) + added;
+        let whole = format!("{}{content}", &self.text[..keep]);
+        // What is written stays written. A text that changes before that is continued where the two are as long.
+        if !whole.as_bytes().starts_with(&self.text.as_bytes()[..self.written.min(self.text.len())]) {
+            self.written = whole.floor_char_boundary(self.written);
+        }
+        self.text = whole;
+    }
+}
+
+/// Where so many UTF-16 units end.
+fn byte_of(text: &str, units: usize) -> usize {
+    let mut seen = 0;
+    for (byte, letter) in text.char_indices() {
+        if seen >= units {
+            return byte;
+        }
+        seen += letter.len_utf16();
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_grows_by_what_was_added() {
+        let mut shown = Shown::default();
+        shown.take(None, "añ😀");
+        shown.written = shown.text.len();
+        shown.take(Some(4), "b");
+        assert_eq!((shown.text.as_str(), &shown.text[shown.written..]), ("añ😀b", "b"));
+        shown.written = shown.text.len();
+        shown.take(None, "añ😀bc");
+        assert_eq!(&shown.text[shown.written..], "c", "a whole text again says only what is new");
+        shown.take(Some(2), "!");
+        assert_eq!(shown.text, "añ!");
+        assert!(shown.text.get(shown.written..).is_none_or(str::is_empty));
+    }
+}

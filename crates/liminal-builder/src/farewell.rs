@@ -1,0 +1,59 @@
+//! What is said when the server is asked to stop: whose work is cut short.
+
+use protocol::SessionSummary;
+
+/// More than this scroll the rest off the screen.
+const NAMED_MAX: usize = 10;
+const HOW_TO_HURRY: &str = "Press Ctrl-C again to leave at once.";
+
+/// `working` are the sessions with a turn running; `name` gives the name people know an agent by.
+pub(crate) fn words(working: &[SessionSummary], name: impl Fn(&SessionSummary) -> String) -> String {
+    let head = match working.len() {
+        0 => return format!("Stopping. {HOW_TO_HURRY}"),
+        1 => "Stopping. One agent is still working and will be cancelled:".to_owned(),
+        many => format!("Stopping. {many} agents are still working and will be cancelled:"),
+    };
+    let mut lines = vec![head];
+    let line = |session: &SessionSummary| {
+        format!("  {} ({})", crate::terminal::harmless(&session.title), crate::terminal::harmless(&name(session)))
+    };
+    lines.extend(working.iter().take(NAMED_MAX).map(line));
+    if let Some(more) = working.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more"));
+    }
+    lines.push(format!("What they have said so far is kept. {HOW_TO_HURRY}"));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{ProjectId, SessionId, SessionState, Timestamp};
+
+    use super::*;
+
+    fn session(title: &str) -> SessionSummary {
+        let id = SessionId::parse("demo:1").unwrap();
+        SessionSummary {
+            cli_type: id.cli_type(),
+            id,
+            project_id: ProjectId::parse("p").unwrap(),
+            title: title.into(),
+            last_active_at: Timestamp::default(),
+            created_at: Timestamp::default(),
+            state: SessionState::default(),
+        }
+    }
+
+    #[test]
+    fn every_turn_that_will_be_cancelled_is_named_up_to_a_screenful() {
+        let name = |_: &SessionSummary| "Demo agent".to_owned();
+        assert_eq!(words(&[], name), "Stopping. Press Ctrl-C again to leave at once.");
+        let one = words(&[session("Fix\x1b[2J it")], name);
+        assert!(one.starts_with("Stopping. One agent is still working and will be cancelled:\n"), "{one}");
+        assert!(one.contains("\n  Fix[2J it (Demo agent)\n"), "{one}");
+        let many: Vec<_> = (0..12).map(|number| session(&format!("Task {number}"))).collect();
+        let many = words(&many, name);
+        assert!(many.contains("12 agents") && many.contains("Task 9") && !many.contains("Task 10"), "{many}");
+        assert!(many.contains("\n  and 2 more\n"), "{many}");
+    }
+}

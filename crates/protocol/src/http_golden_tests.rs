@@ -1,0 +1,49 @@
+//! One JSON file per body of the HTTP API, and one with every error's code and words.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::golden_tests::{check, cli_type, project, session_id, state, summary, turn_id};
+use crate::http::*;
+use crate::*;
+
+/// Written as in the file, and read back as it was.
+fn check_body<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, body: &T) {
+    let value = serde_json::to_value(body).unwrap();
+    check(&format!("http.{name}.json"), &value);
+    assert_eq!(serde_json::from_value::<T>(value).unwrap(), *body);
+}
+
+#[test]
+fn every_body_of_the_http_api_has_its_golden_file_and_is_read_back() {
+    check_body("health", &HealthBody { status: "ok".into(), version: "0.1.0".into(), uptime_ms: 1234 });
+    let (cli_type, session_id) = (cli_type(), session_id());
+    check_body(
+        "create",
+        &CreateSessionBody {
+            cli_type: cli_type.clone(),
+            project_id: Some(project().id),
+            project_dir: Some("/home/dev/demo".into()),
+        },
+    );
+    check_body("session", &SessionBody { session_id: session_id.clone(), cli_type: cli_type.clone() });
+    check_body("sessions", &SessionListBody { sessions: vec![summary()] });
+    check_body(
+        "status",
+        &SessionStatusBody { session_id: session_id.clone(), cli_type, is_alive: true, state: state() },
+    );
+    check_body("send", &SendBody { content: "Hello".into() });
+    check_body("sent", &SentBody { turn_id: turn_id() });
+    let code = ErrorCode::SessionNotFound;
+    check_body("error", &ErrorBody { error: ErrorMessage::new(code, code.message("")) });
+}
+
+#[test]
+fn every_error_has_its_code_and_its_words_in_the_golden_file() {
+    let errors: serde_json::Map<String, Value> =
+        ErrorCode::ALL.iter().map(|code| (code.as_str().to_owned(), code.message("Codex").into())).collect();
+    check("errors.json", &Value::Object(errors));
+}

@@ -1,0 +1,49 @@
+//! Whether the agent still has a session, where it can say so (`session/list`).
+//!
+//! Our own records say which sessions are listed; the agent's list is asked only when it could not load one, so that a
+//! user who deleted it there reads that, and not the agent's words for a missing file.
+
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1 as acp;
+use protocol::AgentSessionId;
+use serde::Deserialize;
+
+use super::connection::Connection;
+
+/// An agent that always has one more page is not asked for ever.
+const PAGES_MAX: usize = 50;
+
+/// Our own reading of the answer: of all that is known of a session only its id matters here.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    sessions: Vec<Listed>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    session_id: String,
+}
+
+/// None when the agent does not list its sessions, or not all of them.
+pub(crate) async fn has_session(connection: &Connection, id: &AgentSessionId, within: Duration) -> Option<bool> {
+    if !connection.about().can_list {
+        return None;
+    }
+    let mut request = acp::ListSessionsRequest::new();
+    for _ in 0..PAGES_MAX {
+        let page: Page = connection.peer.call("session/list", &request, within).await.ok()?;
+        if page.sessions.iter().any(|listed| listed.session_id == id.as_str()) {
+            return Some(true);
+        }
+        match page.next_cursor {
+            Some(cursor) => request = acp::ListSessionsRequest::new().cursor(cursor),
+            None => return Some(false),
+        }
+    }
+    None
+}

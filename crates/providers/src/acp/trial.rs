@@ -1,0 +1,39 @@
+//! Whether an agent gives a session: the only way the protocol has to ask if it is logged in.
+
+use std::path::Path;
+
+use agent_client_protocol_schema::v1 as acp;
+use serde_json::Value;
+
+use super::agent::AcpAgent;
+use super::connection::Connection;
+use super::login;
+use super::peer::CallError;
+use super::settings::AcpSettings;
+use super::wire::{self, SessionSetup};
+use crate::provider::{Login, ProviderError};
+
+/// Nothing is authenticated here: a key that is there is named, and used by the first real session.
+pub(super) async fn login(
+    connection: &Connection,
+    agent: &AcpAgent,
+    settings: &AcpSettings,
+    directory: &Path,
+) -> Result<Login, ProviderError> {
+    let request = acp::NewSessionRequest::new(directory);
+    match connection.peer.call::<SessionSetup>("session/new", &request, settings.session_timeout).await {
+        Ok(setup) => {
+            if let Some(id) = setup.session_id.filter(|_| connection.about().can_close) {
+                let request = acp::CloseSessionRequest::new(id);
+                // It ends with the process anyway.
+                let _ = connection.peer.call::<Value>("session/close", &request, settings.session_timeout).await;
+            }
+            Ok(Login::Ready(None))
+        }
+        Err(CallError::Refused(error)) if error.code == wire::AUTH_REQUIRED => {
+            Ok(login::outlook(connection, agent, &error.words()))
+        }
+        Err(CallError::Gone(detail)) => Err(ProviderError::Crashed { name: agent.name.clone(), detail }),
+        Err(error) => Err(ProviderError::CreateFailed { detail: error.to_string() }),
+    }
+}

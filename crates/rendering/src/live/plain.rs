@@ -1,0 +1,115 @@
+//! Plain words at the end of whatever is open: most of what agents write, and they cost what the words cost.
+//!
+//! Comes in: what was added, if the last render found that its source ends in text, in a line no further letter can turn
+//! into something else. Goes out: the same HTML with the words in front of the closing tags. No parser is asked. Kept out:
+//! every character that may mean something to markdown. One of them, and the block is parsed.
+//!
+//! What is half-written is text as well (`**bol`), so words may grow there too: only what closes it matters.
+
+use super::changes::Position;
+use super::html::{OpenHtml, utf16};
+use crate::markdown::words_into;
+use crate::sanitize::is_clean;
+
+/// A longer word is not written again at each chunk.
+const WORD_BYTES_MAX: usize = 512;
+
+/// A place in an open block where words may be added.
+#[derive(Debug)]
+pub(super) struct PlainEnd {
+    /// From here on the tail's source is nothing but words, and the block's HTML up to its closing tags shows them.
+    source: usize,
+    bytes: usize,
+    utf16: usize,
+    /// How much of the HTML closes what is open.
+    close: usize,
+    /// Where the first of the words begins, if that is not here: it was for the parser, and must not be a link.
+    continues: Option<usize>,
+    scratch: String,
+}
+
+impl PlainEnd {
+    /// Starts at the end of `source`; the last `close` bytes of `html` are closing tags.
+    pub(super) fn new(source: &str, html: &OpenHtml, close: usize) -> Self {
+        let bytes = html.as_str().len() - close;
+        let shown = source.trim_end_matches(' ').len();
+        let in_word = shown == source.len();
+        let continues = in_word.then(|| source.rfind([' ', '\n', '\t']).map_or(0, |at| at + 1));
+        Self { source: shown, bytes, utf16: html.utf16_until(bytes), close, continues, scratch: String::new() }
+    }
+
+    /// Goes on to the end of `source`, of which everything from `before` on is new. Says where the HTML changed, if it
+    /// did; `None` if that is for the parser to say.
+    pub(super) fn grow(&mut self, source: &str, before: usize, html: &mut OpenHtml) -> Option<Option<Position>> {
+        if !is_plain(source, before) {
+            return None;
+        }
+        let words = source[self.source..].trim_end_matches(' ');
+        if let Some(start) = self.continues {
+            let rest = &words[..words.find(' ').unwrap_or(words.len())];
+            let word = &source[start..self.source + rest.len()];
+            if rest.contains(';') || word.len() > WORD_BYTES_MAX || may_be_a_link(word) {
+                return None;
+            }
+        }
+        let last = words.rfind(' ').unwrap_or(0);
+        if words.len() - last > WORD_BYTES_MAX {
+            return None;
+        }
+        self.scratch.clear();
+        words_into(&mut self.scratch, &words[..last]);
+        let settled = self.scratch.len();
+        words_into(&mut self.scratch, &words[last..]);
+        if !is_clean(&self.scratch) {
+            return None;
+        }
+        let changed = html.replace(self.bytes, self.close, &self.scratch).map(|common| {
+            let utf16 = self.utf16 + utf16(&self.scratch[..common]);
+            Position { block: 0, bytes: self.bytes + common, utf16 }
+        });
+        if last > 0 {
+            self.source += last;
+            self.bytes += settled;
+            self.utf16 += utf16(&self.scratch[..settled]);
+            self.continues = None;
+        }
+        Some(changed)
+    }
+}
+
+/// Whether everything from `before` on, after what stands there, is words and what stands between words.
+fn is_plain(source: &str, before: usize) -> bool {
+    let mut previous = source[..before].chars().next_back().unwrap_or('\n');
+    let mut characters = source[before..].chars().peekable();
+    // A space ends whatever stands before it as the end of the text did.
+    if characters.peek().is_some_and(|first| *first != ' ') && !is_inert(previous) {
+        return false;
+    }
+    while let Some(character) = characters.next() {
+        let inside_word = character == '_'
+            && previous.is_ascii_alphanumeric()
+            && characters.peek().is_some_and(char::is_ascii_alphanumeric);
+        // After a space it may be the closing sequence of a heading.
+        let closing = character == '#' && previous == ' ';
+        if closing || !is_inert(character) && !inside_word {
+            return false;
+        }
+        previous = character;
+    }
+    true
+}
+
+/// Means nothing in the middle of a line, and does not make anything beside it mean something.
+fn is_inert(character: char) -> bool {
+    match character {
+        ' ' | ',' | '.' | ';' | ':' | '?' | '!' | '/' | '=' | '+' | '-' | '%' | '(' | '\'' | '"' | '@' | '#' | '{'
+        | '}' => true,
+        _ if character.is_ascii() => character.is_ascii_alphanumeric(),
+        _ => !character.is_whitespace() && !character.is_control(),
+    }
+}
+
+/// Whether a word may be an address or a place in a file.
+fn may_be_a_link(word: &str) -> bool {
+    word.contains([':', '@', '#']) || word.contains("www.")
+}

@@ -1,0 +1,103 @@
+//! How a session ends by a fault of ours, how it rests, and how requests are refused.
+//!
+//! A fault concerns one session: what was said is settled and shown with the error, its agent does not work on unseen, and
+//! the next message takes it up anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{ErrorCode, ErrorDetail, ErrorMessage, ServerMessage, SessionId, TurnEvent, UpsertStatus};
+use providers::ProviderError;
+use tokio::task::JoinSet;
+
+use super::{Command, Session, now};
+use crate::fault::{Fault, contained, contained_now};
+
+/// For the agent of a broken session to be ended. Those who open the session meanwhile wait for it.
+const END_TIME_MAX: Duration = Duration::from_secs(5);
+
+impl Session {
+    pub(super) async fn fall(&mut self, fault: &Fault) {
+        tracing::error!(session = %self.id, %fault, "a session broke");
+        // Nobody reads it any more, so nobody may wait for us to.
+        self.events = None;
+        self.calls = JoinSet::new();
+        (self.loading, self.fetching_older, self.sending, self.sender) = (false, false, None, None);
+        if let Err(fault) = contained_now(|| self.settle()) {
+            tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
+        }
+        let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
+        let ended = tokio::time::timeout(END_TIME_MAX, contained(provider.kill_session(&id))).await;
+        tracing::debug!(session = %self.id, ?ended, "the agent of a broken session");
+    }
+
+    /// Nothing shows as running, every window is told, and who waits is answered.
+    fn settle(&mut self) {
+        let words = ErrorCode::InternalError.message("");
+        let error = ErrorDetail::new(ErrorCode::InternalError, words.clone());
+        let (turn, open) = self.transcript.unfinished();
+        for cell in open {
+            let mut update = cell.update();
+            update.status = UpsertStatus::Error;
+            update.error = Some(error.clone());
+            let (seq, cell) = self.transcript.upsert(update);
+            for (_, outbox) in &self.members {
+                outbox.push_item(&self.id, seq, &cell);
+            }
+        }
+        self.watch.fault(words.clone());
+        match turn {
+            Some(turn_id) => self.hear_turn(TurnEvent::TurnError {
+                turn_id,
+                session_id: self.id.clone(),
+                error_code: error.code,
+                error_message: words.clone(),
+                at: now(),
+            }),
+            None => self.publish_state(),
+        }
+        self.answer_cancellers();
+        let failure = ProviderError::Internal("the session broke; open it again".into());
+        for command in std::mem::take(&mut self.waiting) {
+            command.refuse(&failure, Some(&self.id));
+        }
+        let mut message = ErrorMessage::new(ErrorCode::InternalError, words);
+        message.session_id = Some(self.id.clone());
+        self.tell_members(ServerMessage::Error(message));
+    }
+
+    /// Nothing was heard or asked for a while. What can be had again is put away, if nobody looks.
+    pub(super) fn rest(&mut self) {
+        self.members.retain(|(_, outbox)| !outbox.gone().is_cancelled());
+        let is_busy = self.loading || self.sending.is_some() || self.watch.is_turn_running() || !self.calls.is_empty();
+        if is_busy || !self.members.is_empty() {
+            return;
+        }
+        self.transcript.forget_renderings();
+        // A session whose agent lives stays, and so does one whose words we alone have.
+        if self.provider.keeps_history() && !self.provider.is_alive(&self.id.agent_session_id()) {
+            tracing::debug!(session = %self.id, "a session nobody looks at is put away");
+            self.ended = true;
+        }
+    }
+}
+
+impl Command {
+    /// Answers with why it cannot be done.
+    pub(crate) fn refuse(self, failure: &ProviderError, session: Option<&SessionId>) {
+        match self {
+            Self::Open { requester, .. } | Self::Page { requester, .. } | Self::Output { requester, .. } => {
+                let mut message = failure.to_message();
+                message.session_id = session.cloned();
+                requester.refuse(message);
+            }
+            Self::Send { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
+            Self::Cancel { reply, .. }
+            | Self::SetOption { reply, .. }
+            | Self::Reconnect { reply }
+            | Self::Ready { reply }
+            | Self::Kill { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
+            Self::Leave { .. } | Self::Seen => {}
+        }
+    }
+}

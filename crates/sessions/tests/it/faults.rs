@@ -1,0 +1,109 @@
+//! A panic in one session is contained, shown in that session, and the others go on.
+
+use protocol::{
+    Attention, ClientMessage, ErrorCode, ServerMessage, TurnEvent, TurnRecordStatus, TurnStatus, UpsertStatus,
+};
+
+use crate::puppet::{Stage, open, send};
+
+fn is_internal(message: &ServerMessage) -> bool {
+    matches!(message, ServerMessage::Error(error) if error.code == ErrorCode::InternalError)
+}
+
+#[tokio::test]
+async fn a_panic_in_mid_turn_settles_that_session_and_the_others_go_on() {
+    let stage = Stage::set().await;
+    let mut seat = stage.seat();
+    let (broken, whole) = (stage.create(&mut seat).await, stage.create(&mut seat).await);
+    for session in [&broken, &whole] {
+        seat.call(open(session, None)).await;
+        seat.ask(send(session)).await;
+        stage.puppet.start_turn(session).await;
+        stage.puppet.text(session, "item", "half a word", UpsertStatus::Update).await;
+    }
+    stage.puppet.until_called("send", 2).await;
+    stage.puppet.fault("option");
+    let option =
+        ClientMessage::SessionSetOption { session_id: broken.clone(), option_id: "mode".into(), value: "fast".into() };
+    let request = seat.ask(option).await;
+    let mut settled = (false, false, false, false);
+    while settled != (true, true, true, true) {
+        let frame = seat.next().await;
+        match &frame.message {
+            ServerMessage::SessionUpsert { session_id, payload, .. } if *session_id == broken => {
+                settled.0 |= payload.status == UpsertStatus::Error;
+            }
+            ServerMessage::SessionTurn { session_id, payload: TurnEvent::TurnError { error_code, .. }, .. } => {
+                assert_eq!((session_id, error_code.as_str()), (&broken, "INTERNAL_ERROR"));
+                settled.1 = true;
+            }
+            ServerMessage::SessionState { session_id, state, .. } if *session_id == broken => {
+                settled.2 |= state.attention == Attention::Error;
+            }
+            message if frame.request_id.as_ref() == Some(&request) => {
+                assert!(is_internal(message), "{message:?}");
+                settled.3 = true;
+            }
+            _ => {}
+        }
+    }
+    // The other one ends its turn as if nothing had been.
+    stage.puppet.heal();
+    stage.puppet.text(&whole, "item", "half a word and the rest", UpsertStatus::Complete).await;
+    stage.puppet.end_turn(&whole, TurnStatus::Completed).await;
+    seat.until("the end of the other turn", |frame| {
+        matches!(&frame.message, ServerMessage::SessionTurn { session_id, payload: TurnEvent::TurnComplete { .. }, .. }
+            if *session_id == whole)
+    })
+    .await;
+    // And the broken one shows what it said, and works again.
+    let ServerMessage::SessionHistory { entries, turns, .. } = seat.call(open(&broken, None)).await else { panic!() };
+    assert_eq!((entries.len(), entries[0].status), (1, UpsertStatus::Error));
+    assert_eq!(turns[0].status, TurnRecordStatus::Error);
+    assert!(stage.puppet.count("kill") >= 1, "its agent does not work on unseen");
+    seat.ask(send(&broken)).await;
+    stage.puppet.until_called("send", 3).await;
+    assert_eq!(stage.puppet.count("load"), 1);
+}
+
+#[tokio::test]
+async fn a_panic_while_a_session_is_made_or_loaded_is_an_answer_and_the_next_try_works() {
+    let stage = Stage::set().await;
+    let mut seat = stage.seat();
+    let session = stage.create(&mut seat).await;
+    stage.puppet.fault("create");
+    let (project_id, cli_type) = (stage.project.clone(), session.cli_type());
+    assert!(is_internal(&seat.call(ClientMessage::SessionCreate { project_id, cli_type }).await));
+    let http = stage.hub.create_session(&session.cli_type(), Some(&stage.project), None).await.unwrap_err();
+    assert_eq!(http.code(), ErrorCode::InternalError);
+    stage.puppet.heal();
+    stage.create(&mut seat).await;
+
+    stage.hub.kill(&session).await.unwrap();
+    stage.puppet.fault("load");
+    assert!(is_internal(&seat.call(send(&session)).await), "nobody waits for ever");
+    stage.puppet.heal();
+    seat.ask(send(&session)).await;
+    stage.puppet.until_called("send", 1).await;
+}
+
+#[tokio::test]
+async fn a_message_that_breaks_its_session_leaves_it_ready_for_the_next() {
+    let stage = Stage::set().await;
+    let mut seat = stage.seat();
+    let session = stage.create(&mut seat).await;
+    seat.call(open(&session, None)).await;
+    stage.puppet.fault("send");
+    assert!(is_internal(&seat.call(send(&session)).await));
+    stage.puppet.heal();
+    assert_eq!(stage.hub.send(&session, "again".into()).await.unwrap().as_str(), "turn");
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_described_keeps_no_window_from_opening() {
+    let stage = Stage::set().await;
+    stage.puppet.fault("describe");
+    let mut seat = stage.seat();
+    let ServerMessage::AgentList { agents } = seat.call(ClientMessage::AgentList {}).await else { panic!() };
+    assert!(agents.is_empty());
+}

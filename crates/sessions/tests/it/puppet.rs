@@ -1,0 +1,320 @@
+//! A provider on strings, and a hub with windows that a test reads frame by frame.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use catalog::Catalog;
+use protocol::{
+    AgentInfo, AgentSessionId, AgentStatus, CliType, ClientFrame, ClientMessage, ItemId, Origin, ProjectId,
+    ServerFrame, ServerMessage, SessionId, Timestamp, TurnEvent, TurnId, TurnStatus, UpsertStatus,
+};
+use providers::{
+    History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderEvent, ProviderSession,
+    Registry, StatusReport, Trial,
+};
+use sessions::{Frames, Hub, ServerFacts, Window, WindowKind};
+use tempfile::TempDir;
+use tokio::sync::{mpsc, watch};
+use upserts::{Emission, ItemBody, ItemUpdate, Text};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Longer than any session waits before it rests.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Does as its strings say: a word in `faults` makes the call of that name panic, one in `failures` makes it fail.
+#[derive(Debug)]
+pub(crate) struct Puppet {
+    cli_type: CliType,
+    status: watch::Sender<StatusReport>,
+    strings: Mutex<Strings>,
+}
+
+#[derive(Debug, Default)]
+struct Strings {
+    faults: HashSet<&'static str>,
+    failures: HashSet<&'static str>,
+    calls: Vec<&'static str>,
+    sessions: HashMap<AgentSessionId, mpsc::Sender<ProviderEvent>>,
+    made: usize,
+}
+
+impl Puppet {
+    pub(crate) fn fault(&self, call: &'static str) {
+        self.strings.lock().unwrap().faults.insert(call);
+    }
+
+    pub(crate) fn fail(&self, call: &'static str) {
+        self.strings.lock().unwrap().failures.insert(call);
+    }
+
+    pub(crate) fn heal(&self) {
+        let mut strings = self.strings.lock().unwrap();
+        strings.faults.clear();
+        strings.failures.clear();
+    }
+
+    pub(crate) fn count(&self, call: &str) -> usize {
+        self.strings.lock().unwrap().calls.iter().filter(|made| **made == call).count()
+    }
+
+    /// Waits until the call was made so many times.
+    pub(crate) async fn until_called(&self, call: &str, times: usize) {
+        let mut looks = tokio::time::interval(Duration::from_millis(5));
+        let called = async {
+            while self.count(call) < times {
+                looks.tick().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, called).await.unwrap_or_else(|_| panic!("{call} was never called so often"));
+    }
+
+    /// Notes the call, and panics or fails as told.
+    fn called(&self, call: &'static str) -> Result<(), ProviderError> {
+        let mut strings = self.strings.lock().unwrap();
+        strings.calls.push(call);
+        let (faults, fails) = (strings.faults.contains(call), strings.failures.contains(call));
+        drop(strings);
+        assert!(!faults, "{call} was told to panic");
+        if fails { Err(ProviderError::Internal(format!("{call} was told to fail"))) } else { Ok(()) }
+    }
+
+    fn take_up(&self, id: AgentSessionId) -> ProviderSession {
+        let (sender, events) = mpsc::channel(64);
+        self.strings.lock().unwrap().sessions.insert(id.clone(), sender);
+        ProviderSession { id, events }
+    }
+
+    pub(crate) async fn say(&self, id: &SessionId, event: ProviderEvent) {
+        let sender = self.strings.lock().unwrap().sessions[&id.agent_session_id()].clone();
+        sender.send(event).await.unwrap();
+    }
+
+    /// Waits until the hub has let the session go.
+    pub(crate) async fn let_go(&self, id: &SessionId) {
+        let sender = self.strings.lock().unwrap().sessions[&id.agent_session_id()].clone();
+        sender.closed().await;
+    }
+
+    pub(crate) async fn text(&self, id: &SessionId, item: &str, text: &str, status: UpsertStatus) {
+        let update = ItemUpdate {
+            turn_id: TurnId::parse("turn").unwrap(),
+            session_id: id.clone(),
+            item_id: ItemId::parse(item).unwrap(),
+            parent_item_id: None,
+            source_timestamp: Timestamp::default(),
+            emitted_at: Timestamp::default(),
+            status,
+            error: None,
+            body: ItemBody::Message { text: Text::from(text), origin: Origin::Agent },
+        };
+        self.say(id, ProviderEvent::Emission(Emission::Item(update))).await;
+    }
+
+    pub(crate) async fn start_turn(&self, id: &SessionId) {
+        let started = TurnEvent::TurnStarted {
+            turn_id: TurnId::parse("turn").unwrap(),
+            session_id: id.clone(),
+            model_id: "puppet".into(),
+            provider_id: "puppet".into(),
+            at: Timestamp::default(),
+        };
+        self.say(id, ProviderEvent::Emission(Emission::Turn(started))).await;
+    }
+
+    pub(crate) async fn end_turn(&self, id: &SessionId, status: TurnStatus) {
+        let complete = TurnEvent::TurnComplete {
+            turn_id: TurnId::parse("turn").unwrap(),
+            session_id: id.clone(),
+            status,
+            usage: None,
+            at: Timestamp::default(),
+        };
+        self.say(id, ProviderEvent::Emission(Emission::Turn(complete))).await;
+    }
+}
+
+#[async_trait]
+impl Provider for Puppet {
+    fn cli_type(&self) -> &CliType {
+        &self.cli_type
+    }
+
+    fn name(&self) -> &str {
+        "Puppet"
+    }
+
+    async fn try_out(&self, _: &std::path::Path) -> Result<Trial, ProviderError> {
+        Err(ProviderError::Internal("a puppet is not tried out".into()))
+    }
+
+    async fn describe(&self) -> AgentInfo {
+        self.called("describe").unwrap();
+        AgentInfo {
+            cli_type: self.cli_type.clone(),
+            name: "Puppet".into(),
+            installed: true,
+            version: None,
+            program: None,
+            install_hint: None,
+            status: AgentStatus::Idle,
+        }
+    }
+
+    fn watch_status(&self) -> watch::Receiver<StatusReport> {
+        self.status.subscribe()
+    }
+
+    async fn create_session(&self, _: NewSession) -> Result<ProviderSession, ProviderError> {
+        self.called("create")?;
+        let made = {
+            let mut strings = self.strings.lock().unwrap();
+            strings.made += 1;
+            strings.made
+        };
+        Ok(self.take_up(AgentSessionId::parse(format!("p-{made}")).unwrap()))
+    }
+
+    async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
+        self.called("load")?;
+        Ok(Loaded { session: self.take_up(session.id), history: History::default() })
+    }
+
+    async fn older_history(&self, _: &AgentSessionId, _: &HistoryCursor, _: usize) -> Result<History, ProviderError> {
+        self.called("older")?;
+        Ok(History::default())
+    }
+
+    async fn send_message(&self, _: &AgentSessionId, _: &str) -> Result<TurnId, ProviderError> {
+        self.called("send")?;
+        Ok(TurnId::parse("turn").unwrap())
+    }
+
+    async fn cancel_turn(&self, _: &AgentSessionId) -> Result<(), ProviderError> {
+        self.called("cancel")
+    }
+
+    async fn kill_session(&self, id: &AgentSessionId) -> Result<(), ProviderError> {
+        self.called("kill")?;
+        self.strings.lock().unwrap().sessions.remove(id);
+        Ok(())
+    }
+
+    fn is_alive(&self, _: &AgentSessionId) -> bool {
+        self.called("alive").is_err()
+    }
+
+    fn keeps_history(&self) -> bool {
+        self.called("keeps").is_ok()
+    }
+
+    async fn set_option(&self, _: &AgentSessionId, _: &str, _: &str) -> Result<(), ProviderError> {
+        self.called("option")
+    }
+
+    async fn reconnect(&self, _: Option<&AgentSessionId>) -> Result<(), ProviderError> {
+        self.called("reconnect")
+    }
+
+    async fn shutdown(&self) {}
+}
+
+/// A hub with one project whose agent is the puppet.
+pub(crate) struct Stage {
+    pub(crate) hub: Hub,
+    pub(crate) puppet: Arc<Puppet>,
+    pub(crate) project: ProjectId,
+    _home: TempDir,
+}
+
+impl Stage {
+    pub(crate) async fn set() -> Self {
+        let home = TempDir::new().unwrap();
+        let catalog = Catalog::open(&home.path().join("data")).unwrap().catalog;
+        let puppet = Arc::new(Puppet {
+            cli_type: CliType::parse("puppet").unwrap(),
+            status: watch::Sender::new(StatusReport::default()),
+            strings: Mutex::default(),
+        });
+        let registry = Registry::new([Arc::clone(&puppet) as Arc<dyn Provider>]);
+        let project = catalog.add_project(home.path().to_str().unwrap()).await.unwrap().id;
+        let hub = Hub::start(catalog, registry, ServerFacts::default());
+        Self { hub, puppet, project, _home: home }
+    }
+
+    pub(crate) fn seat(&self) -> Seat {
+        let (window, frames) = self.hub.connect(WindowKind::View);
+        Seat { window, frames, asked: 0 }
+    }
+
+    pub(crate) async fn create(&self, seat: &mut Seat) -> SessionId {
+        let cli_type = CliType::parse("puppet").unwrap();
+        match seat.call(ClientMessage::SessionCreate { project_id: self.project.clone(), cli_type }).await {
+            ServerMessage::SessionCreated { session_id, .. } => session_id,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// One window.
+pub(crate) struct Seat {
+    window: Window,
+    frames: Frames,
+    asked: usize,
+}
+
+impl Seat {
+    pub(crate) async fn ask(&mut self, message: ClientMessage) -> String {
+        self.asked += 1;
+        let id = format!("r{}", self.asked);
+        self.window.request(ClientFrame { request_id: Some(id.clone()), message }).await;
+        id
+    }
+
+    /// Asks and gives the answer; what comes before it is passed over.
+    pub(crate) async fn call(&mut self, message: ClientMessage) -> ServerMessage {
+        let id = self.ask(message).await;
+        self.until("an answer", |frame| frame.request_id.as_deref() == Some(&id)).await.message
+    }
+
+    pub(crate) async fn next(&mut self) -> ServerFrame {
+        let frame = self.frames.next().await.expect("the window was let go");
+        serde_json::from_slice(&frame.into_bytes()).unwrap()
+    }
+
+    /// The next frame that is it.
+    pub(crate) async fn until(&mut self, what: &str, is_it: impl Fn(&ServerFrame) -> bool) -> ServerFrame {
+        let found = async {
+            loop {
+                let frame = self.next().await;
+                if is_it(&frame) {
+                    return frame;
+                }
+            }
+        };
+        match tokio::time::timeout(DEADLINE, found).await {
+            Ok(frame) => frame,
+            Err(_) => panic!("{what} never came"),
+        }
+    }
+}
+
+/// Lets time go by for timers alone: the disk and its threads are not waited for meanwhile.
+pub(crate) async fn pass_time() {
+    // Whatever was asked is heard first: one thread runs all tasks here, in turn.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::pause();
+    tokio::time::advance(LONG).await;
+    tokio::time::resume();
+}
+
+pub(crate) fn open(session: &SessionId, since: Option<u64>) -> ClientMessage {
+    ClientMessage::SessionOpen { session_id: session.clone(), since }
+}
+
+pub(crate) fn send(session: &SessionId) -> ClientMessage {
+    ClientMessage::SessionSend { session_id: session.clone(), content: "hello".into() }
+}

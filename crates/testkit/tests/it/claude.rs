@@ -1,0 +1,194 @@
+//! The real Claude Code behind the real server, as a browser meets them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use protocol::{ClientMessage, Origin, ServerMessage, SessionId, TurnEvent, TurnStatus, UpsertBody, UpsertStatus};
+use testkit::scripted_model::ScriptedModel;
+use testkit::{Builder, Desk, Screen, Window, programs, within};
+
+fn with_claude(builder: Builder, model: &ScriptedModel) -> Builder {
+    builder
+        .env("CLAUDE_CMD", format!("'{}'", programs::claude().display()))
+        .env("ANTHROPIC_BASE_URL", model.url())
+        .env("ANTHROPIC_API_KEY", "dummy")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("DISABLE_TELEMETRY", "1")
+        .env("DISABLE_ERROR_REPORTING", "1")
+        .env("ACP_START_TIMEOUT_MS", "60000")
+}
+
+async fn send(window: &mut Window, session: &SessionId, content: &str) {
+    let send = ClientMessage::SessionSend { session_id: session.clone(), content: content.into() };
+    window.ask(&send).await;
+}
+
+/// What the agent said.
+fn text(screen: &Screen) -> String {
+    screen.said().join("\n")
+}
+
+fn ends(screen: &Screen) -> usize {
+    screen.turns.iter().filter(|turn| turn.is_end()).count()
+}
+
+/// TC-2.2d, TC-8.1a, TC-8.1b: the user's turn, the answer as markdown, a tool call with its status, arguments and
+/// result, and the thinking, all streamed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_with_claude_code_streams_text_thinking_and_tools_to_the_window() {
+    let model = ScriptedModel::start().await.unwrap();
+    let desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let mut window = desk.app.view_window().await;
+    let session = desk.create(&mut window, "claude-code").await;
+    let mut screen = Screen::open(&mut window, &session.id).await;
+
+    send(&mut window, &session.id, "think:let me see\nsay:The **first** half\nhold:middle\nsay:and the rest\nbash:echo made > made.txt; cat made.txt\nsay:done").await;
+    screen.until(&mut window, "the first half", |screen| text(screen).contains("half")).await;
+    let half = screen.items.iter().find(|item| item.origin == Some(Origin::Agent)).unwrap();
+    assert!(half.status != UpsertStatus::Complete && !half.text.contains("rest"), "it streams: {half:?}");
+    assert!(half.blocks.concat().contains("<strong>first</strong>"), "as markdown: {half:?}");
+    model.release("middle");
+    screen.until(&mut window, "the end", |screen| ends(screen) == 1).await;
+
+    let kinds: Vec<_> = screen.items.iter().map(|item| (item.origin, item.status)).collect();
+    assert!(kinds.iter().all(|(_, status)| *status == UpsertStatus::Complete), "{kinds:?}");
+    assert_eq!(kinds[0].0, Some(Origin::User));
+    assert!(matches!(screen.items[1].last.body, UpsertBody::Thinking { .. }), "{:?}", screen.items[1]);
+    assert_eq!(screen.items[1].text, "let me see");
+    assert_eq!(screen.items[2].text, "The **first** half\nand the rest");
+    let UpsertBody::ToolCall { tool_name, tool_arguments, tool_output_is_error, .. } = &screen.items[3].last.body
+    else {
+        panic!("{:?}", screen.items[3])
+    };
+    assert_eq!((tool_name.as_str(), *tool_output_is_error), ("Bash", Some(false)));
+    assert_eq!(tool_arguments["command"], "echo made > made.txt; cat made.txt");
+    let plain = Screen::open(&mut desk.app.window().await, &session.id).await;
+    assert_eq!(plain.items[3].text.trim(), "made");
+    assert_eq!(screen.items[4].text, "done");
+}
+
+/// TC-8.1c.
+#[tokio::test(flavor = "multi_thread")]
+async fn cancel_stops_claude_code_and_the_session_takes_the_next_message() {
+    let model = ScriptedModel::start().await.unwrap();
+    let desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let mut window = desk.app.window().await;
+    let session = desk.create(&mut window, "claude-code").await;
+    let mut screen = Screen::open(&mut window, &session.id).await;
+    send(&mut window, &session.id, "say:as far as this\nhold:never").await;
+    screen.until(&mut window, "the beginning", |screen| text(screen).contains("as this")).await;
+    window.ask(&ClientMessage::SessionCancel { session_id: session.id.clone() }).await;
+    screen.until(&mut window, "the end", |screen| ends(screen) == 1).await;
+    let end = screen.turns.iter().find(|turn| turn.is_end()).unwrap();
+    assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. }), "{end:?}");
+    assert!(screen.items.iter().all(|item| item.status == UpsertStatus::Complete), "{:?}", screen.items);
+    send(&mut window, &session.id, "say:ready").await;
+    screen.until(&mut window, "the next answer", |screen| ends(screen) == 2).await;
+    assert!(text(&screen).contains("as far as this") && text(&screen).contains("ready"), "{}", text(&screen));
+}
+
+/// Processes of Claude Code itself in this directory, without those it has just forked to become its tools.
+fn claudes_in(directory: &Path) -> BTreeSet<i32> {
+    let works_here = |path: PathBuf| {
+        let here = std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == directory);
+        here && std::fs::read_link(path.join("exe")).is_ok_and(|program| program.ends_with("claude"))
+    };
+    let parent = |path: PathBuf| -> Option<i32> {
+        let stat = std::fs::read_to_string(path.join("stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let found: Vec<(i32, Option<i32>)> = processes
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+        .filter(|(_, path)| works_here(path.clone()))
+        .map(|(pid, path)| (pid, parent(path)))
+        .collect();
+    let is_child = |parent: &Option<i32>| found.iter().any(|(pid, _)| Some(*pid) == *parent);
+    found.iter().filter(|(_, parent)| parent.is_some() && !is_child(parent)).map(|(pid, _)| *pid).collect()
+}
+
+/// Two processes on one session would fork its history. The killed server's Claude Code is in the middle of a turn and
+/// takes seconds to leave; the next message comes at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_while_the_first_lives() {
+    let model = ScriptedModel::start().await.unwrap();
+    let mut desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let project = desk.app.home().join("project").canonicalize().unwrap();
+    let mut window = desk.app.window().await;
+    let session = desk.create(&mut window, "claude-code").await;
+    let mut screen = Screen::open(&mut window, &session.id).await;
+    send(&mut window, &session.id, "say:remember this").await;
+    screen.until(&mut window, "the first answer", |screen| ends(screen) == 1).await;
+    send(&mut window, &session.id, "say:cut off\nhold:never").await;
+    screen.until(&mut window, "the second answer", |screen| text(screen).contains("cut off")).await;
+    let first = claudes_in(&project);
+    assert_eq!(first.len(), 1);
+
+    desk.app.kill().await;
+    let most = Arc::new(AtomicUsize::new(0));
+    let watching = Arc::new(AtomicBool::new(true));
+    let watcher = {
+        let (most, watching, project) = (Arc::clone(&most), Arc::clone(&watching), project.clone());
+        std::thread::spawn(move || {
+            while watching.load(Ordering::Relaxed) {
+                most.fetch_max(claudes_in(&project).len(), Ordering::Relaxed);
+            }
+        })
+    };
+    let desk = desk.again_with(|builder| with_claude(builder, &model)).await;
+    assert_eq!(claudes_in(&project), first, "the first one still lives, or this proves nothing");
+    let mut window = desk.app.window().await;
+    let mut screen = Screen::open(&mut window, &session.id).await;
+    assert!(text(&screen).contains("remember this"), "{}", text(&screen));
+    send(&mut window, &session.id, "say:after the kill").await;
+    screen
+        .until(&mut window, "the answer", |screen| text(screen).contains("after the kill") && ends(screen) == 1)
+        .await;
+    watching.store(false, Ordering::Relaxed);
+    watcher.join().unwrap();
+    assert_eq!(most.load(Ordering::Relaxed), 1, "never two at once");
+    assert!(claudes_in(&project).is_disjoint(&first));
+}
+
+/// `/clear` begins another conversation in the same process: the record follows, and after a restart the session is
+/// listed once and opens with what came after.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_clear_the_session_is_kept_under_its_new_id() {
+    let model = ScriptedModel::start().await.unwrap();
+    let mut desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let mut window = desk.app.window().await;
+    let session = desk.create(&mut window, "claude-code").await;
+    let mut screen = Screen::open(&mut window, &session.id).await;
+    send(&mut window, &session.id, "say:before it").await;
+    screen.until(&mut window, "the first answer", |screen| ends(screen) == 1).await;
+    send(&mut window, &session.id, "/clear").await;
+    screen.until(&mut window, "the end of /clear", |screen| ends(screen) == 2).await;
+    let renamed = within("the new id", async {
+        loop {
+            let sessions = desk.sessions(&mut window).await;
+            assert_eq!(sessions.len(), 1);
+            if sessions[0].id != session.id {
+                return sessions[0].id.clone();
+            }
+        }
+    })
+    .await;
+    let answer = window.call(&ClientMessage::SessionOpen { session_id: renamed.clone(), since: None }).await;
+    assert!(matches!(answer, ServerMessage::SessionHistory { .. }), "{answer:?}");
+    let mut screen = Screen::open(&mut window, &renamed).await;
+    send(&mut window, &renamed, "say:after it").await;
+    screen.until(&mut window, "the answer", |screen| text(screen).contains("after it")).await;
+    screen.until(&mut window, "its end", |screen| screen.items.last().is_some_and(|item| item.status.is_final())).await;
+    desk.app.interrupt();
+    desk.app.ended().await;
+
+    let desk = desk.again_with(|builder| with_claude(builder, &model)).await;
+    let mut window = desk.app.window().await;
+    let sessions = desk.sessions(&mut window).await;
+    assert_eq!(sessions.iter().map(|session| &session.id).collect::<Vec<_>>(), [&renamed]);
+    let screen = Screen::open(&mut window, &renamed).await;
+    assert!(text(&screen).contains("after it") && !text(&screen).contains("before it"), "{}", text(&screen));
+}

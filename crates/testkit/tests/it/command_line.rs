@@ -1,0 +1,331 @@
+//! The program as a client of the server that runs: what it prints, and with which exit code it leaves.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use testkit::{Desk, Screen, TestApp, command_at, exchange, within};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
+
+#[track_caller]
+fn said(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[track_caller]
+fn json(output: &Output) -> Value {
+    let (_, out, _) = said(output);
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out:?}"))
+}
+
+/// A session with the scripted agent, by the command line.
+async fn new_session(desk: &Desk) -> String {
+    let project = desk.app.home().join("project");
+    let (code, out, _) = said(&desk.app.run(&["new", "codex", "--project", project.to_str().unwrap()]).await);
+    assert_eq!(code, 0);
+    out.trim().to_owned()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    kill_process(pid.unwrap(), signal).unwrap();
+}
+
+async fn ended(mut child: Child) -> (Option<i32>, String) {
+    let mut rest = String::new();
+    let status = within("the command to end", async {
+        if let Some(mut out) = child.stdout.take() {
+            out.read_to_string(&mut rest).await.unwrap();
+        }
+        child.wait().await.unwrap()
+    })
+    .await;
+    (status.code(), rest)
+}
+
+/// Starts it, and waits until it has printed this line.
+async fn started(mut command: Command, line: &str) -> (Child, BufReader<tokio::process::ChildStdout>) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    within(line, async {
+        let mut read = String::new();
+        while !read.contains(line) {
+            let mut bytes = [0_u8; 256];
+            let count = out.read(&mut bytes).await.unwrap();
+            assert_ne!(count, 0, "it ended after {read:?}");
+            read.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        }
+    })
+    .await;
+    (child, out)
+}
+
+#[tokio::test]
+async fn a_session_is_made_spoken_to_and_listed_without_a_page() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    assert!(id.starts_with("codex:"), "{id}");
+
+    let asked = "think:Hm\nsay:Two \nsay:words\ncall:c cargo test\noutput:c one\ndone:c 2\nsay:And more";
+    let (code, out, beside) = said(&desk.app.run(&["send", &id, asked]).await);
+    assert_eq!((code, out.as_str()), (0, "Two words\n\nAnd more\n"), "nothing but the answer is on standard output");
+    assert!(beside.contains("Thinking…\n") && beside.contains("• cargo test\n"), "{beside}");
+    assert!(beside.contains("  Failed: exit 2\n    one\n"), "{beside}");
+
+    let (code, out, beside) = said(&desk.app.run(&["send", &id, "--quiet", "think:Hm\nsay:Short"]).await);
+    assert_eq!((code, out.as_str(), beside.as_str()), (0, "Short\n", ""));
+
+    let (code, out, _) = said(&desk.app.run(&["list"]).await);
+    assert_eq!(code, 0);
+    let short = id.get(.."codex:".len() + 4).unwrap();
+    assert!(out.starts_with("project  ") && out.contains("think:Hm say:Two") && out.contains(short), "{out}");
+
+    let listed = json(&desk.app.run(&["list", "--json"]).await);
+    let session = &listed["projects"][0]["sessions"][0];
+    assert_eq!((&session["id"], &session["cliType"]), (&id.as_str().into(), &"codex".into()));
+    assert_eq!(session["attention"], "idle", "whoever read the answer has seen it");
+    assert_eq!(listed["projects"][0]["name"], "project");
+}
+
+#[tokio::test]
+async fn a_message_may_come_from_standard_input_and_a_session_go_by_the_beginning_of_its_id() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let own = id.strip_prefix("codex:").unwrap();
+    let mut command = desk.app.command(&["send", own]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"say:From a pipe\n").await.unwrap();
+    assert_eq!(ended(child).await, (Some(0), "From a pipe\n".into()));
+
+    let (code, _, beside) = said(&desk.app.run(&["send", &id]).await);
+    assert_eq!(code, 2, "nothing was piped in: {beside}");
+    assert!(beside.contains("The message is empty."), "{beside}");
+}
+
+#[tokio::test]
+async fn for_a_script_every_frame_is_a_line_of_json_and_the_last_one_ends_the_turn() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let made = json(&desk.app.run(&["new", "codex", "--json", "-C", "project"]).await);
+    assert_eq!(made["cliType"], "codex");
+    let (code, out, beside) = said(&desk.app.run(&["send", &id, "--json", "say:Hello"]).await);
+    assert_eq!((code, beside.as_str()), (0, ""));
+    let frames: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(frames.iter().all(|frame| frame["sessionId"] == id.as_str()));
+    let says = |frame: &&Value| frame["type"] == "session:upsert" && frame["payload"]["content"] == "Hello";
+    assert!(frames.iter().any(|frame| says(&frame)), "{out}");
+    let last = frames.iter().rfind(|frame| frame["type"] == "session:turn").unwrap();
+    assert_eq!(last["payload"]["type"], "turn_complete");
+
+    let sent = json(&desk.app.run(&["send", "--detach", "--json", &id, "say:Later"]).await);
+    assert!(sent["turnId"].is_string());
+    let (code, out, _) = said(&desk.app.run(&["attach", "--wait", "--json", &id]).await);
+    assert_eq!(code, 0);
+    assert!(out.lines().next().unwrap().contains(r#""type":"session:history""#), "{out}");
+}
+
+#[tokio::test]
+async fn a_turn_that_fails_or_is_cancelled_elsewhere_has_an_exit_code_of_its_own() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let (code, _, beside) = said(&desk.app.run(&["send", &id, "error:The model is on strike"]).await);
+    assert_eq!(code, 1);
+    assert!(beside.contains("Turn failed: ") && beside.contains("on strike"), "{beside}");
+
+    let (child, _out) = started(desk.app.command(&["send", &id, "say:Half\nhold:never"]), "Half").await;
+    let (code, _, beside) = said(&desk.app.run(&["send", &id, "say:No"]).await);
+    assert_eq!((code, beside.as_str()), (6, "liminal-builder: The agent is still working\n"));
+    assert_eq!(said(&desk.app.run(&["cancel", &id]).await), (0, "Stopped\n".into(), String::new()));
+    assert_eq!(ended(child).await.0, Some(7));
+    let again = json(&desk.app.run(&["cancel", "--json", &id]).await);
+    assert_eq!(again, serde_json::json!({"sessionId": id, "cancelled": false}));
+}
+
+#[tokio::test]
+async fn ctrl_c_stops_the_turn_of_send_and_only_leaves_attach() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let (child, _out) = started(desk.app.command(&["send", &id, "say:One\nhold:first"]), "One").await;
+    signal(&child, Signal::INT);
+    assert_eq!(ended(child).await.0, Some(130));
+    let status = json(&desk.app.run(&["cancel", "--json", &id]).await);
+    assert_eq!(status["cancelled"], false, "it was stopped");
+
+    let turn = said(&desk.app.run(&["send", "-d", &id, "say:Two\nhold:second\nsay: and three"]).await);
+    assert_eq!(turn.0, 0);
+    let (child, _out) = started(desk.app.command(&["attach", &id]), "Two").await;
+    signal(&child, Signal::INT);
+    assert_eq!(ended(child).await.0, Some(130));
+    let (child, mut out) = started(desk.app.command(&["attach", "--wait", &id]), "\nTwo").await;
+    desk.open_gate("second");
+    let mut rest = String::new();
+    within("the rest", out.read_to_string(&mut rest)).await.unwrap();
+    assert_eq!((ended(child).await.0, rest.as_str()), (Some(0), " and three\n"), "it went on");
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_leaves_a_turn_that_does_not_stop() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let mut command = desk.app.command(&["send", &id, "say:Busy\ndeaf:gate"]);
+    let (mut child, _out) = started(
+        {
+            command.stderr(Stdio::piped());
+            command
+        },
+        "Busy",
+    )
+    .await;
+    let mut beside = BufReader::new(child.stderr.take().unwrap()).lines();
+    signal(&child, Signal::INT);
+    within("a word about it", async {
+        while !beside.next_line().await.unwrap().unwrap().starts_with("Stopping. Press Ctrl-C again") {}
+    })
+    .await;
+    signal(&child, Signal::INT);
+    assert_eq!(ended(child).await.0, Some(130));
+    desk.open_gate("gate");
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_is_no_error_to_tell_and_the_turn_goes_on() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let mut command = desk.app.command(&["send", &id, "say:One\nhold:gate\nsay: two\nsay: three"]);
+    command.stderr(Stdio::piped());
+    let (mut child, out) = started(command, "One").await;
+    drop(out);
+    desk.open_gate("gate");
+    let mut beside = String::new();
+    within("the end", child.stderr.take().unwrap().read_to_string(&mut beside)).await.unwrap();
+    assert_eq!((ended(child).await.0, beside.as_str()), (Some(141), ""));
+    let (code, out, _) = said(&desk.app.run(&["attach", "--wait", &id]).await);
+    assert_eq!(code, 0);
+    assert!(out.contains("One two three\n"), "{out}");
+}
+
+#[tokio::test]
+async fn without_a_server_the_message_says_so_and_the_exit_code_is_its_own() {
+    let home = tempfile::tempdir().unwrap();
+    for args in [&["list"][..], &["new"], &["send", "x", "y"], &["attach", "x"], &["cancel", "x"], &["open"]] {
+        let output = within("it", command_at(home.path(), args).output()).await.unwrap();
+        let (code, out, beside) = said(&output);
+        assert_eq!((code, out.as_str()), (3, ""), "{args:?}");
+        assert!(beside.contains("No Liminal Builder is running") && beside.contains("Start one with"), "{beside}");
+    }
+    let output = within("it", command_at(home.path(), &["list", "--json"]).output()).await.unwrap();
+    assert_eq!((output.status.code(), &json(&output)["error"]["code"]), (Some(3), &"NO_SERVER".into()));
+    assert!(!home.path().join(".liminal-builder").exists(), "a question makes no files");
+}
+
+#[tokio::test]
+async fn the_secret_is_never_given_to_whoever_took_the_port_of_a_dead_server() {
+    let mut app = TestApp::start().await;
+    app.kill().await;
+    // The lock file still names the address.
+    let thief = tokio::net::TcpListener::bind(app.address()).await.unwrap();
+    let output = app.run(&["list"]).await;
+    assert_eq!(output.status.code(), Some(3));
+    let nobody = tokio::time::timeout(std::time::Duration::ZERO, thief.accept()).await;
+    assert!(nobody.is_err(), "somebody knocked");
+}
+
+#[tokio::test]
+async fn a_secret_that_is_refused_has_an_exit_code_of_its_own() {
+    let app = TestApp::start().await;
+    std::fs::write(app.data_dir().join("token"), "0".repeat(64)).unwrap();
+    for args in [&["list", "--json"][..], &["open", "--json"]] {
+        let output = app.run(args).await;
+        assert_eq!((output.status.code(), &json(&output)["error"]["code"]), (Some(4), &"UNAUTHORIZED".into()));
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_found_is_told_by_code() {
+    let app = TestApp::start().await;
+    let check = async |args: &[&str], code: i32, error: &str| {
+        let output = app.run(args).await;
+        let told = json(&output);
+        assert_eq!((output.status.code(), told["error"]["code"].as_str()), (Some(code), Some(error)), "{args:?}");
+        told["error"].clone()
+    };
+    check(&["send", "--json", "nothing", "hi"], 5, "SESSION_NOT_FOUND").await;
+    check(&["send", "--json", "codex:nothing", "hi"], 5, "SESSION_NOT_FOUND").await;
+    check(&["attach", "--json", "codex:nothing"], 5, "SESSION_NOT_FOUND").await;
+    check(&["cancel", "--json", "codex:nothing"], 5, "SESSION_NOT_FOUND").await;
+    let unknown = check(&["new", "--json", "hal-9000"], 1, "UNSUPPORTED_CLI_TYPE").await;
+    assert!(unknown["detail"].as_str().unwrap().contains("claude-code, codex, demo"), "{unknown}");
+    check(&["new", "--json", "demo", "-C", "not-there"], 1, "PROJECT_PATH_INVALID").await;
+    assert_eq!(app.run(&["send"]).await.status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_installed_is_named_with_the_command_that_installs_it() {
+    let app = TestApp::builder().env("CODEX_ACP_CMD", "no-such-program-anywhere").start().await;
+    let output = app.run(&["new", "codex"]).await;
+    let (code, _, beside) = said(&output);
+    assert_eq!(code, 1);
+    assert!(beside.contains("Could not start Codex. Check that it's installed."), "{beside}");
+    assert!(beside.contains("Install it with: npm install"), "{beside}");
+}
+
+#[tokio::test]
+async fn what_an_agent_says_reaches_a_pipe_byte_by_byte() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let (code, out, _) = said(&desk.app.run(&["send", &id, "say:a\x1b[31mb"]).await);
+    assert_eq!((code, out.as_str()), (0, "a\x1b[31mb\n"));
+}
+
+#[tokio::test]
+async fn the_answer_of_a_session_that_was_opened_elsewhere_is_not_shown_twice() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    let mut window = desk.app.window().await;
+    let mut screen = Screen::open(&mut window, &protocol::SessionId::parse(&id).unwrap()).await;
+    screen.converse(&mut window, "say:Earlier").await;
+    let (_, out, _) = said(&desk.app.run(&["send", &id, "say:Now"]).await);
+    assert_eq!(out, "Now\n");
+    let (_, out, _) = said(&desk.app.run(&["attach", "--wait", &id]).await);
+    assert_eq!(out, "> say:Earlier\n\nEarlier\n\n> say:Now\n\nNow\n");
+}
+
+#[tokio::test]
+async fn open_prints_the_link_and_gives_the_browser_one_that_works_once() {
+    use std::os::unix::fs::PermissionsExt;
+    let app = TestApp::start().await;
+    let link = format!("http://{}/?token={}", app.host(), app.token());
+    assert_eq!(said(&app.run(&["open"]).await), (0, format!("{link}\n"), String::new()));
+    assert_eq!(json(&app.run(&["open", "--json"]).await), serde_json::json!({"link": link, "opened": false}));
+
+    let (opener, opened) = (app.home().join("xdg-open"), app.home().join("opened"));
+    let script = format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display());
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", app.home().display(), std::env::var("PATH").unwrap());
+    let mut command = app.command(&["open"]);
+    command.env("PATH", path).env("DISPLAY", ":0").env_remove("SSH_CONNECTION");
+    let (code, out, _) = said(&within("it", command.output()).await.unwrap());
+    assert_eq!((code, out), (0, format!("{link}\n")));
+    let given = read_when_there(&opened).await;
+    assert!(!given.contains(app.token()), "every user of the machine can read a command line");
+    let path = given.trim().strip_prefix(&format!("http://{}", app.host())).unwrap().to_owned();
+    let host = app.host();
+    let first = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
+    assert!(first.status == 303 && first.header("set-cookie").unwrap().contains(app.token()));
+    assert_eq!(exchange(app.address(), "GET", &path, &[("host", &host)], b"").await.status, 401);
+}
+
+async fn read_when_there(file: &Path) -> String {
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+    within("the browser", async {
+        while !file.exists() {
+            looks.tick().await;
+        }
+    })
+    .await;
+    std::fs::read_to_string(file).unwrap()
+}
