@@ -25,7 +25,8 @@ const RAIL_FROM_PX = 980;
 const ESCAPE_MS = 2000;
 /** A page that takes longer than this shows still lines meanwhile. */
 const SKELETON_MS = 150;
-const PAGE_ITEMS = 100;
+/** Older items that come at once: few enough that one page is drawn within a frame or two. */
+const PAGE_ITEMS = 50;
 
 const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const root = byId("session");

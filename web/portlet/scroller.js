@@ -5,7 +5,7 @@ const NEAR_PX = 50;
 /** So long after the wheel, a key or a finger, a scroll is the user's. */
 const HAND_MS = 1500;
 /** Closer to the top than this, older items are asked for. */
-const TOP_PX = 800;
+const TOP_PX = 1600;
 
 /**
  * @param {HTMLElement} log

@@ -25,10 +25,23 @@ export function followSystem(changed) {
   });
 }
 
-/** Chooses the other theme; a choice equal to the system's is no choice. @returns {Theme} */
+/** @typedef {Theme | "system"} Choice */
+
+/** @returns {Choice} */
+export function themeChoice() {
+  const chosen = load("theme");
+  return chosen === "dark" || chosen === "light" ? chosen : "system";
+}
+
+/** @param {Choice} choice */
+export function chooseTheme(choice) {
+  const own = system.matches ? "light" : "dark";
+  showTheme(choice === "system" ? own : choice);
+  save("theme", choice === "system" ? null : choice);
+}
+
+/** Chooses the other theme; a choice equal to the system's is no choice. */
 export function toggleTheme() {
   const theme = currentTheme() === "dark" ? "light" : "dark";
-  showTheme(theme);
-  save("theme", theme === (system.matches ? "light" : "dark") ? null : theme);
-  return theme;
+  chooseTheme(theme === (system.matches ? "light" : "dark") ? "system" : theme);
 }

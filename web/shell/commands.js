@@ -15,11 +15,11 @@ import { openPicker } from "./picker.js";
  * @param {{
  *   app: HTMLElement, store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
  *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, tree: ReturnType<typeof import("./tree.js").mountTree>,
- *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void,
+ *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: () => void,
  *   needs: () => import("./needs-you.js").Need[],
  * }} deps
  */
-export function createCommands({ app, store, workspace, actions, portlets, resize, toast, changeTheme, needs }) {
+export function createCommands({ app, store, workspace, actions, portlets, resize, toast, changeTheme, settings, needs }) {
   /** @type {ReturnType<typeof openPicker> | null} */
   let picker = null;
   store.subscribe((changes) => {
@@ -137,6 +137,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: () => resize.toggle() },
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
     { label: "Change theme", icon: "moon", run: changeTheme },
+    { label: "Settings", icon: "gear", run: settings },
   ];
 
   /** @type {Record<string, (index: number, from?: HTMLElement) => void>} */
@@ -147,6 +148,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     sidebar: () => resize.toggle(),
     rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
     theme: changeTheme,
+    settings,
     "new-session": () => newSession(),
     "add-project": () => openAddProject({ complete: actions.complete, add: actions.addProject }),
     "close-tab": () => {

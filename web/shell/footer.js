@@ -23,7 +23,8 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
   const agents = h("button", { class: "footer-agents", type: "button", "aria-haspopup": "dialog", "aria-expanded": "false", "aria-label": "Agents" });
   const picture = icon("moon");
   const theme = h("button", { class: "icon-button", type: "button", "aria-label": "Change theme", title: "Change theme" }, picture);
-  root.append(agents, h("span", { class: "footer-space" }), theme);
+  const settings = h("button", { class: "icon-button", type: "button", "data-command": "settings", "aria-label": "Settings", title: "Settings" }, icon("gear"));
+  root.append(agents, h("span", { class: "footer-space" }), theme, settings);
   /** @type {HTMLElement | null} */
   let popover = null;
 

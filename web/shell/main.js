@@ -11,10 +11,12 @@ import { mountInbox } from "./inbox.js";
 import { mountNarrow } from "./narrow.js";
 import { mountNotices } from "./notices.js";
 import { countWorking, listNeeds } from "./needs-you.js";
+import { createNotifier } from "./notifier.js";
 import { mountOffline } from "./offline.js";
 import { mountPortlets } from "./portlets.js";
 import { mountResize } from "./resize.js";
 import { watchSeen } from "./seen.js";
+import { openSettings } from "./settings.js";
 import { mountSheet } from "./sheet.js";
 import { createSocket } from "./socket.js";
 import { createStore } from "./store.js";
@@ -44,8 +46,9 @@ const footer = mountFooter(byId("footer"), { store, reconnect: actions.reconnect
 const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), newSession: (id) => commands.newSession(id) });
 const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { store, current: workspace.current, openCount: () => workspace.order().length });
 const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
+const notifier = createNotifier({ place: (session) => store.project(session.projectId)?.name ?? "", open: (id) => commands.open(id) });
 const seen = watchSeen({ session: () => store.state.sessions.get(workspace.current() ?? ""), seen: actions.seen });
-const commands = createCommands({ app, store, workspace, actions, portlets, tree, resize, toast, changeTheme, needs: () => needs });
+const commands = createCommands({ app, store, workspace, actions, portlets, tree, resize, toast, changeTheme, needs: () => needs, settings: () => void openSettings({ notifier, themeChanged, version: store.state.version }) });
 const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
 commands.focusTabs = tabBar.focusCurrent;
 driveTree(byId("tree"), { ...tree, ...commands.treeActions });
@@ -72,7 +75,9 @@ store.subscribe((changes) => {
   byId("no-projects").hidden = !store.state.ready || store.state.projects.length > 0;
   showWorking();
   showTitle();
-  if (changes.turned.size) announce([...changes.turned].flatMap((id) => store.state.sessions.get(id) ?? []));
+  const turned = [...changes.turned].flatMap((id) => store.state.sessions.get(id) ?? []);
+  announce(turned);
+  notifier.tell(turned);
   seen();
   if (changes.agents || changes.projects) portlets.contextChanged();
   // After the frame, when nothing is left to lay out.

@@ -41,6 +41,7 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
       h("span", { class: "rail-space" }),
       command("search", "palette", "Search"),
       command("moon", "theme", "Change theme"),
+      command("gear", "settings", "Settings"),
     ]);
   }
 

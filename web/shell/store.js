@@ -17,6 +17,7 @@ export function createStore() {
   const state = {
     home: "",
     instance: "",
+    version: "",
     /** The list of projects has come at least once. */
     ready: false,
     /** @type {Project[]} */
@@ -98,6 +99,7 @@ export function createStore() {
       case "server:hello":
         state.home = frame.home;
         state.instance = frame.instance;
+        state.version = frame.version;
         state.sessionStatuses.clear();
         state.agentStatuses.clear();
         break;

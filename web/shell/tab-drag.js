@@ -23,7 +23,8 @@ export function driveTabDrag(strip, move) {
     event.dataTransfer.setData("text/plain", dragged.dataset.id ?? "");
     dragged.dataset.dragged = "";
   });
-  strip.addEventListener("dragover", (event) => {
+  /** Where a tab let go here would stand. @param {DragEvent} event */
+  function aim(event) {
     if (!dragged) return;
     event.preventDefault();
     const tab = closest(event, ".tab") ?? /** @type {HTMLElement | null} */ (strip.lastElementChild);
@@ -34,10 +35,13 @@ export function driveTabDrag(strip, move) {
     clear();
     target = { tab, after };
     tab.dataset.drop = after ? "after" : "before";
-  });
+  }
+  strip.addEventListener("dragenter", aim);
+  strip.addEventListener("dragover", aim);
   strip.addEventListener("drop", (event) => {
+    // The browser need not have told of the last way to here.
+    aim(event);
     if (!dragged || !target) return;
-    event.preventDefault();
     const others = [...strip.children].filter((tab) => tab !== dragged);
     const at = others.indexOf(target.tab);
     // Dropped on itself: nothing moves.

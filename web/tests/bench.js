@@ -2,15 +2,22 @@
 import { chromium } from "@playwright/test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { App, addProject, finished, newSession, send } from "./browser/app.js";
+import { App, addProject, current, finished, newSession, send, sessionRow } from "./browser/app.js";
+import { writePast } from "./browser/past.js";
 import config from "./playwright.config.js";
 
 const browser = await chromium.launch({ ...config.use?.launchOptions });
 /** @type {[string, string][]} */
 const rows = [];
 
+/** Which parts to measure, by number from 1; all unless some are named. */
+const parts = process.argv.slice(2).map(Number);
+let part = 0;
+
 /** @param {(page: import("@playwright/test").Page, app: App) => Promise<void>} visit @param {(app: App) => void} [prepare] */
 async function visit(visit, prepare = () => {}) {
+  part += 1;
+  if (parts.length && !parts.includes(part)) return;
   const app = new App();
   prepare(app);
   await app.start();
@@ -81,6 +88,54 @@ for (const [projects, sessions] of /** @type {const} */ ([[20, 50], [100, 500]])
     rows.push([`sidebar of ${projects} × ${sessions}: reload until drawn / longest task`, `${Date.now() - start} / ${Math.max(0, ...long).toFixed(0)} ms`]);
   }, (app) => fill(app, projects, sessions));
 }
+
+for (const items of [2000, 20_000]) {
+  await visit(async (page) => {
+    // The agent is up, as it is when one works.
+    await newSession(page, "ferry");
+    const open = async () => {
+      const start = Date.now();
+      await sessionRow(page, "A long history").click();
+      await current(page).getByText(`Answer ${items / 4} of many`).waitFor();
+      return Date.now() - start;
+    };
+    const cold = await open();
+    await page.keyboard.press("Alt+KeyW");
+    const warm = await open();
+    rows.push([`history of ${items}: click until shown, from the agent / again`, `${cold} / ${warm} ms`]);
+    const scrolled = await current(page).locator("#log").evaluate(async (log) => {
+      /** @type {number[]} */
+      const long = [];
+      new PerformanceObserver((list) => list.getEntries().forEach((entry) => long.push(entry.duration))).observe({ type: "longtask" });
+      const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+      for (let at = 0; at < 400; at += 1) {
+        log.scrollTop -= 200;
+        await frame();
+      }
+      return { long, turns: document.querySelectorAll(".turn").length };
+    });
+    rows.push([`scrolling up 80,000 px in it: turns shown / long tasks / longest`, `${scrolled.turns} / ${scrolled.long.length} / ${Math.max(0, ...scrolled.long).toFixed(0)} ms`]);
+  }, (app) => writePast(app, items));
+}
+
+await visit(async (page, app) => {
+  await addProject(page, app.directory("ferry"));
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Performance.enable");
+  const heap = async () => {
+    await cdp.send("HeapProfiler.collectGarbage");
+    const { metrics } = await cdp.send("Performance.getMetrics");
+    const of = (/** @type {string} */ name) => metrics.find((metric) => metric.name === name)?.value ?? 0;
+    return { mib: of("JSHeapUsedSize") / 1024 / 1024, nodes: of("Nodes") };
+  };
+  const frame = await newSession(page, "ferry");
+  const before = await heap();
+  await send(frame, "an hour of work");
+  await frame.getByText("The hour is over.").waitFor();
+  await finished(frame);
+  const after = await heap();
+  rows.push(["an hour of work (600 tool calls, 600 answers): heap and nodes before, after", `${before.mib.toFixed(1)} MiB, ${before.nodes} → ${after.mib.toFixed(1)} MiB, ${after.nodes}`]);
+});
 
 /** Writes the lists as a long use would have left them. @param {App} app @param {number} projects @param {number} sessions */
 function fill(app, projects, sessions) {

@@ -77,10 +77,18 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
     await shot(`${mark}-main`);
     app.release("atlas-api");
     await finished(frame);
+    if (theme === "dark") {
+      await page.setViewportSize({ width: 1440, height: 1500 });
+      await shot("02c-main-full");
+      await page.setViewportSize({ width: 1440, height: 900 });
+    }
     await send(frame, "Write it up, slow words");
     await frame.getByText("word40").waitFor();
     await shot(`${mark}b-streaming`);
     if (theme === "light") return;
+    await page.locator("#footer").getByRole("button", { name: "Settings" }).click();
+    await shot("06b-settings");
+    await page.keyboard.press("Escape");
     await page.locator(".new-tab").click();
     await shot("05a-new-session");
     await page.keyboard.press("Escape");
@@ -111,6 +119,8 @@ await visit({}, async (page, app, shot) => {
   await send(frame, "Now crash");
   await frame.getByText("Reconnecting...").waitFor();
   await shot("04b-reconnecting");
+  await frame.getByRole("button", { name: "Reconnect", exact: true }).waitFor({ timeout: 120_000 });
+  await shot("04a-disconnected");
 });
 
 await visit({ script: "slow-start" }, async (page, app, shot) => {

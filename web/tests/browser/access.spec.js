@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
 
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -43,10 +44,34 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await shell.locator(".projects .section-title [data-command=add-project]").click();
       await checkAccess(shell, "add project");
       await shell.keyboard.press("Escape");
+      await shell.locator("#footer").getByRole("button", { name: "Settings" }).click();
+      await checkAccess(shell, "settings");
+      await shell.keyboard.press("Escape");
       for (const width of [820, 390]) {
         await shell.setViewportSize({ width, height: 900 });
         await checkAccess(shell, `${width} px`);
       }
+      await shell.locator(".top-bar [data-command=sidebar]").click();
+      await checkAccess(shell, "sidebar of a phone");
+    });
+
+    test(`axe finds nothing serious on the screens of what can go wrong (${theme})`, async ({ startApp, page, quiet }) => {
+      await page.emulateMedia({ reducedMotion: "reduce", colorScheme: theme });
+      const app = await startApp();
+      await app.stop();
+      writeFileSync(join(app.data, "sessions.json"), "{ not json", { mode: 0o600 });
+      await app.start();
+      await page.goto(app.link);
+      await expect(page.locator(".lasting-notice")).toBeVisible();
+      await addProject(page, app.directory("ferry"));
+      const frame = await newSession(page, "ferry");
+      await send(frame, "then crash");
+      await expect(frame.getByText("Connection to Scripted lost. Reconnecting...")).toBeVisible();
+      await checkAccess(page, "reconnecting, with a notice");
+      quiet.serverMayGo = true;
+      await app.stop();
+      await expect(page.locator("#offline")).toBeVisible();
+      await checkAccess(page, "server gone");
     });
   });
 }

@@ -9,6 +9,8 @@ import { fileURLToPath } from "node:url";
 const here = fileURLToPath(new URL(".", import.meta.url));
 export const BINARY = process.env.LIMINAL_BIN ?? fileURLToPath(new URL("../../../target/debug/liminal-builder", import.meta.url));
 const START_MS = 30_000;
+/** A test may hold an agent back while it starts; on a busy machine that takes longer than a user would wait. */
+const AGENT_START_MS = "60000";
 
 /** @typedef {import("@playwright/test").Page} Page */
 /** @typedef {import("@playwright/test").BrowserContext} BrowserContext */
@@ -31,7 +33,7 @@ export class App {
 
   async start() {
     const child = spawn(BINARY, ["--port", String(this.port), "--no-open"], {
-      env: { PATH: process.env.PATH ?? "", HOME: this.home, LIMINAL_DATA_DIR: this.data, ...this.env },
+      env: { PATH: process.env.PATH ?? "", HOME: this.home, LIMINAL_DATA_DIR: this.data, ACP_START_TIMEOUT_MS: AGENT_START_MS, ...this.env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.process = child;

@@ -57,7 +57,8 @@ const SCENES = {
     if (!cancelled()) say(id, chunk("The second part."));
   },
   slow: async (id, _, cancelled) => {
-    for (let at = 1; at <= 2000 && !cancelled(); at += 1) {
+    // Until it is stopped, however long the machine takes to do so.
+    for (let at = 1; at <= 20_000 && !cancelled(); at += 1) {
       say(id, chunk(`word${at} `));
       if (at % 20 === 0) say(id, chunk("\n\n"));
       await sleep(10);
@@ -98,6 +99,19 @@ const SCENES = {
   "flood-code": (id) => flood(id, "```rust\n", (at) => `let x${at} = f(${at}); // ok\n`, "// the last word\n```"),
   hostile: async (id) => say(id, chunk("<img src=x onerror=\"parent.hacked=1\"><script>parent.hacked=1</script> [x](javascript:parent.hacked=1) ![p](https://example.invalid/p.png)")),
   markup: async (id) => say(id, chunk("Before.\n\n<details>\n  <summary>More</summary>\n</details>\n\nAfter.")),
+  print: async (id) => {
+    say(id, { sessionUpdate: "tool_call", toolCallId: "print1", title: "Print", kind: "execute", status: "in_progress", rawInput: { command: "seq 5000" } });
+    say(id, { sessionUpdate: "tool_call_update", toolCallId: "print1", status: "completed", content: [{ type: "content", content: text(Array.from({ length: 5000 }, (_, at) => `line ${at + 1}`).join("\n")) }], rawOutput: { exit_code: 0 } });
+  },
+  hour: async (id, cwd) => {
+    for (let at = 1; at <= 600; at += 1) {
+      say(id, { sessionUpdate: "tool_call", toolCallId: `h${at}`, title: "Run it", kind: "execute", status: "in_progress", rawInput: { command: `make step-${at}` } });
+      say(id, { sessionUpdate: "tool_call_update", toolCallId: `h${at}`, status: "completed", content: [{ type: "content", content: text("a line of what was printed\n".repeat(40)) }], rawOutput: { exit_code: 0 } });
+      say(id, chunk(`${MARKDOWN}\n\nStep ${at} of ${cwd} is done.\n\n`));
+      if (at % 20 === 0) await sleep(10);
+    }
+    say(id, chunk("The hour is over."));
+  },
   crash: async (id) => {
     say(id, chunk("Before the end. "));
     await sleep(50);
@@ -115,7 +129,7 @@ const METHODS = {
   async initialize() {
     if (SCRIPT === "no-handshake") throw new Error("no handshake today");
     if (SCRIPT === "slow-start") await released(process.env.HOME ?? ".");
-    return { protocolVersion: 1, agentCapabilities: { loadSession: true, promptCapabilities: {} }, authMethods: [] };
+    return { protocolVersion: 1, agentCapabilities: { loadSession: SCRIPT !== "forgetful", promptCapabilities: {} }, authMethods: [] };
   },
   async "session/new"({ cwd }) {
     if (SCRIPT === "refuse") throw new Error("no more sessions");

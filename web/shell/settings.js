@@ -1,0 +1,45 @@
+// settings.js: what the user can choose for this browser.
+import { h } from "../shared/dom.js";
+import { chooseTheme, themeChoice } from "../shared/theme.js";
+import { hint, openDialog } from "./dialog.js";
+
+/** @type {["system" | "dark" | "light", string][]} */
+const THEMES = [["system", "As the system"], ["dark", "Dark"], ["light", "Light"]];
+
+/**
+ * @param {{ notifier: ReturnType<typeof import("./notifier.js").createNotifier>, themeChanged: () => void, version: string }} deps
+ */
+export function openSettings({ notifier, themeChanged, version }) {
+  const themes = THEMES.map(([value, words]) => h("label", { class: "setting-choice" },
+    h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), words));
+  const box = h("input", { type: "checkbox", name: "notifications", checked: notifier.isOn(), disabled: !notifier.isPossible(), "aria-describedby": "notifications-note" });
+  const note = h("p", { class: "setting-note", id: "notifications-note", role: "status" }, noteOf(notifier));
+  const form = h("form", { method: "dialog" },
+    h("div", { class: "dialog-body" },
+      h("h2", {}, "Settings"),
+      h("fieldset", {}, h("legend", {}, "Theme"), ...themes),
+      h("fieldset", {}, h("legend", {}, "Notifications"), h("label", { class: "setting-choice" }, box, "Desktop notifications"), note)),
+    h("div", { class: "dialog-foot" }, h("span", {}, version ? `Liminal Builder ${version}` : ""), h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
+  const dialog = openDialog({ label: "Settings", className: "settings" }, form);
+  form.addEventListener("change", async (event) => {
+    const input = event.target;
+    if (!(input instanceof HTMLInputElement)) return;
+    const theme = THEMES.find(([value]) => value === input.value);
+    if (input.name === "theme" && theme) {
+      chooseTheme(theme[0]);
+      themeChanged();
+    }
+    if (input.name !== "notifications") return;
+    await notifier.set(input.checked);
+    input.checked = notifier.isOn();
+    note.textContent = noteOf(notifier);
+  });
+  return dialog;
+}
+
+/** @param {ReturnType<typeof import("./notifier.js").createNotifier>} notifier */
+function noteOf(notifier) {
+  if (!notifier.isPossible()) return "This browser does not offer them to this page.";
+  if (notifier.isRefused()) return "The browser does not allow them for this page. Its own settings can change that.";
+  return "When a session needs you or is done, while this page is not in view.";
+}

@@ -1,0 +1,100 @@
+import { addProject, current, expect, finished, newSession, send, sessionRow, test } from "./app.js";
+import { writePast } from "./past.js";
+
+test("a long history is shown from its end, and older parts come as one scrolls up, each once and in place", async ({ page, startApp }) => {
+  const app = await startApp();
+  await app.stop();
+  writePast(app, 1000);
+  await app.start();
+  await page.goto(app.link);
+  await sessionRow(page, "A long history").click();
+  const frame = current(page);
+  await expect(frame.getByText("Answer 250 of many")).toBeVisible();
+  await expect(frame.getByText("Question 250", { exact: true })).toHaveCount(1);
+  await expect(frame.getByText("Question 1", { exact: true })).toHaveCount(0);
+  const log = frame.locator("#log");
+  await log.hover();
+  await expect.poll(async () => {
+    await page.mouse.wheel(0, -20_000);
+    return frame.getByText("Question 1", { exact: true }).count();
+  }, { timeout: 60_000, intervals: [100] }).toBe(1);
+  await expect(frame.locator("#older")).toBeHidden();
+  const questions = await frame.locator(".user-text").allTextContents();
+  expect(questions).toEqual(Array.from({ length: 250 }, (_, at) => `Question ${at + 1}`));
+});
+
+test("what is in view stays in place while older parts come in above", async ({ page, startApp }) => {
+  const app = await startApp();
+  await app.stop();
+  writePast(app, 1000);
+  await app.start();
+  await page.goto(app.link);
+  await sessionRow(page, "A long history").click();
+  const frame = current(page);
+  await expect(frame.getByText("Answer 250 of many")).toBeVisible();
+  const before = await frame.locator(".user-text").count();
+  const moved = await frame.locator("#log").evaluate(async (log) => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const turns = () => document.querySelectorAll(".turn").length;
+    const count = turns();
+    log.dispatchEvent(new WheelEvent("wheel"));
+    log.scrollTop = 700;
+    const anchor = document.elementsFromPoint(innerWidth / 2, 300).map((node) => node.closest(".turn")).find(Boolean);
+    const place = () => anchor?.getBoundingClientRect().top ?? NaN;
+    let before = place();
+    while (turns() === count) {
+      before = place();
+      await frame();
+    }
+    for (let at = 0; at < 3; at += 1) await frame();
+    return Math.abs(place() - before);
+  });
+  expect(moved).toBeLessThan(4);
+  expect(await frame.locator(".user-text").count()).toBeGreaterThan(before);
+});
+
+test("an agent that lost the conversation is said to have: context not restored", async ({ page, startApp }) => {
+  const app = await startApp({ script: "forgetful" });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  const frame = await newSession(page, "ferry");
+  await send(frame, "hello one");
+  await finished(frame);
+  await send(frame, "crash now");
+  await expect(frame.getByText("Connection to Scripted lost. Reconnecting...")).toBeVisible();
+  app.mend();
+  await expect(frame.getByText("Context not restored.")).toBeVisible({ timeout: 40_000 });
+  await expect(frame.getByText("Scripted does not remember it", { exact: false })).toBeVisible();
+  await expect(frame.getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("an agent that says nothing for long is said to be silent, beside Cancel and Restart", async ({ page, startApp }) => {
+  const app = await startApp({ env: { ACP_PROMPT_TIMEOUT_MS: "1000" } });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  const frame = await newSession(page, "ferry");
+  await send(frame, "hold on");
+  await expect(frame.locator("#status-line")).toContainText(/No output for \d+ s/);
+  await expect(frame.locator("#status-line").getByRole("button", { name: "Restart" })).toBeVisible();
+  await frame.locator("#status-line").getByRole("button", { name: "Cancel" }).click();
+  await expect(frame.locator(".turn-end")).toHaveText("Stopped");
+});
+
+test("a long message and a long output fold behind Show all", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, `print it\n${Array.from({ length: 40 }, (_, at) => `row ${at + 1}`).join("\n")}`);
+  await finished(frame);
+  const user = frame.locator(".user-turn");
+  const height = async () => (await user.boundingBox())?.height ?? 0;
+  const folded = await height();
+  await user.getByRole("button", { name: "Show all" }).click();
+  await expect.poll(height).toBeGreaterThan(folded + 300);
+  await expect(user.getByRole("button", { name: "Show all" })).toBeHidden();
+  const tool = frame.locator(".tool");
+  if ((await tool.locator(".tool-head").getAttribute("aria-expanded")) !== "true") await tool.locator(".tool-head").click();
+  await expect(tool.getByText("line 2500", { exact: true })).toHaveCount(0);
+  await tool.getByRole("button", { name: /^Show all/ }).click();
+  await expect(tool.getByText("line 2500", { exact: true })).toHaveCount(1);
+  await expect(tool.getByText("line 5000", { exact: true })).toHaveCount(1);
+});

@@ -1,0 +1,22 @@
+// A session that was led before this server was started.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A session the agent remembers: turns of a question, a thought, a call and an answer. @param {import("./app.js").App} app @param {number} items */
+export function writePast(app, items) {
+  const path = app.directory("ferry");
+  const at = new Date().toISOString();
+  const project = { id: "00000000-0000-5000-8000-000000000001", path, name: "ferry", addedAt: at };
+  const session = { id: "Scripted:past", projectId: project.id, cliType: "Scripted", archived: false, title: "A long history", lastActiveAt: at, createdAt: at };
+  writeFileSync(join(app.data, "projects.json"), JSON.stringify({ version: 1, projects: [project] }), { mode: 0o600 });
+  writeFileSync(join(app.data, "sessions.json"), JSON.stringify({ version: 1, sessions: [session] }), { mode: 0o600 });
+  const text = (/** @type {string} */ words) => ({ type: "text", text: words });
+  const lines = Array.from({ length: items / 4 }, (_, turn) => [
+    { sessionUpdate: "user_message_chunk", content: text(`Question ${turn + 1}`) },
+    { sessionUpdate: "agent_thought_chunk", content: text("What was asked?") },
+    { sessionUpdate: "tool_call", toolCallId: `c${turn}`, title: "Read a.ts", kind: "read", status: "completed", locations: [{ path: join(path, "a.ts") }], content: [{ type: "content", content: text("const a = 1;\n".repeat(10)) }] },
+    { sessionUpdate: "agent_message_chunk", content: text(`Answer ${turn + 1} of many, with **bold** and \`code\`.\n\n- one\n- two\n\n\`\`\`ts\nconst a = ${turn};\n\`\`\`\n`) },
+  ]).flat();
+  mkdirSync(join(app.home, ".scripted-agent"), { recursive: true });
+  writeFileSync(join(app.home, ".scripted-agent", "past.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+}

@@ -1,0 +1,154 @@
+// The real Claude Code and the real Codex, as a user has them, with a scripted model on loopback instead of a service.
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { addProject, App, BINARY, current, expect, finished, newSession, send, sessionRow, tab, test as base } from "./app.js";
+
+const target = fileURLToPath(new URL("../../../target/", import.meta.url));
+const agents = join(target, "agents/node_modules");
+/** Real programs need longer to start than scripted ones. */
+const SLOW = { timeout: 60_000 };
+
+/** @typedef {{ url: string, release: (gate: string) => Promise<unknown> }} Model */
+
+/** @type {import("@playwright/test").Fixtures<{ model: Model, real: App }, {}, import("@playwright/test").PlaywrightTestArgs & { quiet: { serverMayGo: boolean } }>} */
+const fixtures = {
+  model: async ({}, use) => {
+    const beside = join(dirname(BINARY), "scripted-model");
+    const child = spawn(existsSync(beside) ? beside : join(target, "debug/scripted-model"), { stdio: ["ignore", "pipe", "inherit"] });
+    const url = await new Promise((resolve, reject) => {
+      child.stdout.once("data", (data) => resolve(String(data).trim()));
+      child.once("error", reject);
+    });
+    await use({ url, release: (gate) => fetch(`${url}/gates/${gate}/release`, { method: "POST" }) });
+    child.kill();
+  },
+  real: async ({ model, context, quiet }, use) => {
+    void quiet;
+    const app = new App({ env: {
+      CLAUDE_CMD: join(agents, "@anthropic-ai/claude-code-linux-x64/claude"), CODEX_ACP_CMD: join(agents, ".bin/codex-acp"), ACP_START_TIMEOUT_MS: "60000",
+      ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: "dummy", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1",
+      DISABLE_TELEMETRY: "1", DISABLE_ERROR_REPORTING: "1", CLAUDE_CODE_MAX_RETRIES: "1", SCRIPTED_KEY: "dummy", NO_BROWSER: "1",
+    } });
+    mkdirSync(join(app.home, ".codex"));
+    writeFileSync(join(app.home, ".codex/config.toml"), codexConfig(model.url));
+    await app.start();
+    await use(app);
+    await Promise.all(context.pages().map((page) => page.close()));
+    await app.remove();
+  },
+};
+const test = base.extend(fixtures);
+
+/** @param {string} url */
+const codexConfig = (url) => `model = "gpt-5.5"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "workspace-write"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "Scripted"
+base_url = "${url}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+request_max_retries = 1
+stream_max_retries = 1
+`;
+
+/** @param {import("@playwright/test").FrameLocator} frame @param {string} words */
+const said = (frame, words) => frame.locator(".message").filter({ hasText: words }).last();
+
+/** Ends the agent's programs at once, as a crash would. @param {App} app @param {RegExp} name */
+function crash(app, name) {
+  let ended = 0;
+  for (const pid of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const [command, environment] = ["cmdline", "environ"].map((file) => readFileSync(`/proc/${pid}/${file}`, "utf8"));
+      if (!environment?.split("\0").includes(`HOME=${app.home}`) || !name.test(command ?? "") || /liminal-builder/.test(command ?? "")) continue;
+      process.kill(Number(pid), "SIGKILL");
+      ended += 1;
+    } catch {
+      // It ended by itself, or is not ours to read.
+    }
+  }
+  expect(ended, "the agent ran").toBeGreaterThan(0);
+}
+
+/** @typedef {import("@playwright/test").PlaywrightTestArgs & { quiet: { serverMayGo: boolean }, model: Model, real: App }} Own */
+
+/** @param {string} agent @returns {(own: Own) => Promise<void>} */
+const talks = (agent) => async ({ real, page, quiet }) => {
+  test.setTimeout(240_000);
+  await page.goto(real.link);
+  await addProject(page, real.directory("ferry"));
+  const frame = await newSession(page, "ferry", agent);
+  await expect(frame.locator(".chip")).toHaveText(`${agent} · Connected`, SLOW);
+  await send(frame, "say:Good **morning** from the model.\nbash:echo one-two-three\nsay:The tool has run.");
+  await expect(frame.locator(".message strong")).toHaveText("morning", SLOW);
+  await expect(frame.locator('.tool[data-kind="execute"]')).toHaveAttribute("data-state", "done", SLOW);
+  await expect(said(frame, "The tool has run.")).toBeVisible(SLOW);
+  await finished(frame);
+  const tool = frame.locator('.tool[data-kind="execute"]');
+  await expect(tool).toContainText("echo one-two-three");
+  await tool.locator(".tool-head").click();
+  await expect(tool.locator(".tool-body")).toContainText("one-two-three");
+  quiet.serverMayGo = true;
+  await real.restart();
+  await expect(page.locator("#offline")).toBeHidden();
+  await page.reload();
+  await expect(current(page).locator(".user-text")).toContainText("say:Good", SLOW);
+  await expect(said(current(page), "The tool has run.")).toBeVisible(SLOW);
+  await send(current(page), "say:And it goes on.");
+  await expect(said(current(page), "And it goes on.")).toBeVisible(SLOW);
+};
+
+/** @param {string} agent @returns {(own: Own) => Promise<void>} */
+const stops = (agent) => async ({ real, page, model }) => {
+  test.setTimeout(240_000);
+  await page.goto(real.link);
+  await addProject(page, real.directory("ferry"));
+  await send(await newSession(page, "ferry", agent), "say:The first part.\nhold:gate\nsay:The second part.");
+  await expect(current(page).locator(".message").first()).toContainText("The first part.", SLOW);
+  await page.reload();
+  await expect(current(page).locator("#status-line")).toContainText("Working", SLOW);
+  await expect(current(page).locator(".message").first()).toContainText("The first part.");
+  await model.release("gate");
+  await expect(said(current(page), "The second part.")).toBeVisible(SLOW);
+  await finished(current(page));
+  await send(current(page), "say:Not to the end.\nhold:never");
+  await expect(said(current(page), "Not to the end.")).toBeVisible(SLOW);
+  await current(page).getByRole("button", { name: "Stop" }).click();
+  await expect(current(page).locator(".turn-end")).toHaveText("Stopped", SLOW);
+  await expect(said(current(page), "Not to the end.")).toBeVisible();
+  await expect(tab(page, "say:The first part.")).toBeVisible();
+};
+
+/** @param {string} agent @param {RegExp} name @returns {(own: Own) => Promise<void>} */
+const crashes = (agent, name) => async ({ real, page }) => {
+  test.setTimeout(240_000);
+  await page.goto(real.link);
+  await addProject(page, real.directory("ferry"));
+  const frame = await newSession(page, "ferry", agent);
+  await send(frame, "say:Before the crash.\nhold:never");
+  await expect(said(frame, "Before the crash.")).toBeVisible(SLOW);
+  crash(real, name);
+  await expect(frame.locator(".turn-end")).toBeVisible(SLOW);
+  await expect(said(frame, "Before the crash.")).toBeVisible();
+  await expect(frame.locator(".chip")).toHaveText(`${agent} · Connected`, SLOW);
+  await expect(frame.locator("textarea")).toBeEnabled(SLOW);
+  await send(frame, "say:After the crash.");
+  await expect(said(frame, "After the crash.")).toBeVisible(SLOW);
+  await expect(sessionRow(page, "say:Before the crash.")).toBeVisible();
+};
+
+test("TC-2.2d, TC-8.1a, TC-8.1b: the real Claude Code answers, runs a tool, and its session outlives a restart", talks("Claude Code"));
+test("TC-2.2e, TC-8.2a, TC-8.2b: the real Codex answers, runs a tool, and its session outlives a restart", talks("Codex"));
+test("TC-8.1c, TC-5.6a, TC-5.6b: the real Claude Code is met again by a reload in mid-turn, then stopped; what it said stays", stops("Claude Code"));
+test("TC-3.7b, TC-5.6a, TC-5.6b: the real Codex is met again by a reload in mid-turn, then stopped; what it said stays", stops("Codex"));
+test("TC-5.2b, TC-5.2d: the real Claude Code crashes in mid-turn; what it said stays, and it is there again", crashes("Claude Code", /claude/));
+test("TC-5.2b, TC-5.2d: the real Codex crashes in mid-turn; what it said stays, and it is there again", crashes("Codex", /codex/));
