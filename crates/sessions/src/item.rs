@@ -3,7 +3,8 @@
 //! The session writes the newest state; a window reads it when it is ready to write, so a slow window skips what was
 //! superseded and a fast one loses nothing. Rendering happens on first reading and is shared by all windows.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use protocol::{ItemId, ServerMessage, SessionId, Timestamp, Upsert, UpsertBody, UpsertStatus, UpsertView};
 use rendering::Mark;
@@ -14,10 +15,20 @@ use crate::frame::Frame;
 use crate::outbox::WindowKind;
 use crate::view::{self, Rendered};
 
+/// Final items whose rendering is kept at hand, for windows that read the same and for the next one that opens the
+/// session. Older ones are rendered anew when someone asks.
+const RENDERINGS_KEPT: usize = 256;
+
+/// The items of a session that were rendered last.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Mutex<VecDeque<Weak<ItemCell>>>);
+
 #[derive(Debug)]
 pub(crate) struct ItemCell {
     id: ItemId,
     state: Mutex<ItemState>,
+    kept: Arc<Kept>,
+    this: Weak<Self>,
 }
 
 #[derive(Debug)]
@@ -25,11 +36,20 @@ struct ItemState {
     update: ItemUpdate,
     /// The session's `seq` at the last change.
     seq: u64,
-    rendered: Option<Rendered>,
     /// The renderer failed on this item: it is shown as plain text from then on.
     is_plain: bool,
+    /// Large, and not there for most items of a long session.
+    made: Option<Box<Made>>,
+    /// How often it was made: a mark is of one rendering.
+    times_made: u32,
+}
+
+/// What was made of an item for windows.
+#[derive(Debug, Default)]
+struct Made {
+    rendered: Rendered,
     /// The frame made last for each kind of window. Windows that keep up all ask for the same one.
-    last_plain: Option<(u64, u64, Frame)>,
+    last_plain: Option<((u64, u64), Frame)>,
     last_view: Option<(ViewKey, Sent, Frame)>,
 }
 
@@ -48,15 +68,17 @@ struct ViewKey {
 pub(crate) struct Sent {
     pub(crate) text: Option<Text>,
     pub(crate) mark: Mark,
+    /// Which rendering the mark is of.
+    times_made: u32,
     /// Identity of the tool detail whose sections it has.
     pub(crate) sections: usize,
 }
 
 impl ItemCell {
-    pub(crate) fn new(update: ItemUpdate, seq: u64) -> Arc<Self> {
+    pub(crate) fn new(update: ItemUpdate, seq: u64, kept: &Arc<Kept>) -> Arc<Self> {
         let id = update.item_id.clone();
-        let state = ItemState { update, seq, rendered: None, is_plain: false, last_plain: None, last_view: None };
-        Arc::new(Self { id, state: Mutex::new(state) })
+        let state = Mutex::new(ItemState { update, seq, is_plain: false, made: None, times_made: 0 });
+        Arc::new_cyclic(|this| Self { id, state, kept: Arc::clone(kept), this: Weak::clone(this) })
     }
 
     pub(crate) fn id(&self) -> &ItemId {
@@ -83,59 +105,39 @@ impl ItemCell {
 
     /// Forgets the rendering; it is made anew when someone asks.
     pub(crate) fn forget_rendering(&self) {
-        let mut state = self.lock();
-        state.rendered = None;
-        state.last_plain = None;
-        state.last_view = None;
+        self.lock().made = None;
     }
 
     /// The frame that brings a window from what it was told to the newest state. `seq` is the place of the frame in
     /// the window's queue, so that a window which saw it has seen all that was numbered before.
     pub(crate) fn frame(&self, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
-        let mut state = self.lock();
-        let state = &mut *state;
-        let message =
-            |payload| Frame::of(ServerMessage::SessionUpsert { session_id: session.clone(), seq, payload }, None);
-        match kind {
-            WindowKind::Plain => match &state.last_plain {
-                Some((at, of, frame)) if (*at, *of) == (seq, state.seq) => frame.clone(),
-                _ => {
-                    let frame = message(state.update.to_upsert());
-                    state.last_plain = Some((seq, state.seq, frame.clone()));
-                    frame
-                }
-            },
-            WindowKind::View => {
-                let key = ViewKey {
-                    seq,
-                    state_seq: state.seq,
-                    text_from: sent.text.as_ref().map_or(0, Text::len),
-                    mark: sent.mark,
-                    sections: sent.sections,
-                };
-                if let Some((known, after, frame)) = &state.last_view
-                    && *known == key
-                {
-                    *sent = after.clone();
-                    return frame.clone();
-                }
-                let frame = message(state.view_upsert(sent));
-                state.last_view = Some((key, sent.clone(), frame.clone()));
-                frame
-            }
-        }
+        self.making(|state| state.frame(session, seq, kind, sent))
     }
 
     /// The state for a snapshot, as the kind of window wants it.
     pub(crate) fn entry(&self, kind: WindowKind, sent: &mut Sent) -> Upsert {
-        let mut state = self.lock();
-        match kind {
+        self.making(|state| match kind {
             WindowKind::Plain => state.update.to_upsert(),
             WindowKind::View => {
                 *sent = Sent::default();
+                state.align(sent);
                 state.view_upsert(sent)
             }
+        })
+    }
+
+    /// Does what may render the item; then another that was rendered long ago is forgotten.
+    fn making<T>(&self, make: impl FnOnce(&mut ItemState) -> T) -> T {
+        let mut state = self.lock();
+        let was_made = state.made.is_some();
+        let made = make(&mut state);
+        let is_new = !was_made && state.made.is_some();
+        // Never two items' locks at once.
+        drop(state);
+        if is_new {
+            self.kept.keep(&self.this);
         }
+        made
     }
 
     fn lock(&self) -> MutexGuard<'_, ItemState> {
@@ -144,7 +146,82 @@ impl ItemCell {
     }
 }
 
+impl Kept {
+    /// Each that comes lets up to two go, so that a crowd of items which grew at once becomes fewer again.
+    fn keep(&self, cell: &Weak<ItemCell>) {
+        self.lock().push_back(Weak::clone(cell));
+        for _ in 0..2 {
+            let mut cells = self.lock();
+            let oldest = if cells.len() > RENDERINGS_KEPT { cells.pop_front() } else { None };
+            drop(cells);
+            match oldest.as_ref().and_then(Weak::upgrade) {
+                Some(item) if item.is_final() => item.forget_rendering(),
+                // It still grows; its turn comes again.
+                Some(_) => self.lock().extend(oldest),
+                None => {}
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Weak<ItemCell>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl ItemState {
+    fn frame(&mut self, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
+        let message =
+            |payload| Frame::of(ServerMessage::SessionUpsert { session_id: session.clone(), seq, payload }, None);
+        match kind {
+            WindowKind::Plain => {
+                let key = (seq, self.seq);
+                if let Some((known, frame)) = &self.made().last_plain
+                    && *known == key
+                {
+                    return frame.clone();
+                }
+                let frame = message(self.update.to_upsert());
+                self.made().last_plain = Some((key, frame.clone()));
+                frame
+            }
+            WindowKind::View => {
+                self.align(sent);
+                let key = ViewKey {
+                    seq,
+                    state_seq: self.seq,
+                    text_from: sent.text.as_ref().map_or(0, Text::len),
+                    mark: sent.mark,
+                    sections: sent.sections,
+                };
+                if let Some((known, after, frame)) = &self.made().last_view
+                    && *known == key
+                {
+                    *sent = after.clone();
+                    return frame.clone();
+                }
+                let frame = message(self.view_upsert(sent));
+                self.made().last_view = Some((key, sent.clone(), frame.clone()));
+                frame
+            }
+        }
+    }
+
+    fn made(&mut self) -> &mut Made {
+        if self.made.is_none() {
+            self.times_made += 1;
+        }
+        self.made.get_or_insert_default()
+    }
+
+    /// A window that was told of an earlier rendering is told the whole of this one.
+    fn align(&mut self, sent: &mut Sent) {
+        self.made();
+        if sent.times_made != self.times_made {
+            sent.mark = Mark::default();
+            sent.times_made = self.times_made;
+        }
+    }
+
     fn view_upsert(&mut self, sent: &mut Sent) -> Upsert {
         let view = self.rendered_view(sent);
         let update = &self.update;
@@ -171,13 +248,13 @@ impl ItemState {
     /// One item that cannot be rendered must not take a window, and every other session in it, with it.
     fn rendered_view(&mut self, sent: &mut Sent) -> UpsertView {
         if !self.is_plain {
-            let rendered = self.rendered.get_or_insert_with(Rendered::default);
+            let rendered = &mut self.made.get_or_insert_default().rendered;
             match contained_now(|| rendered.bring_up_to_date(&self.update, sent)) {
                 Ok(view) => return view,
                 Err(fault) => tracing::error!(item = %self.update.item_id, %fault, "an item could not be rendered"),
             }
             self.is_plain = true;
-            self.rendered = None;
+            self.made = None;
         }
         *sent = Sent::default();
         view::unrendered(&self.update)

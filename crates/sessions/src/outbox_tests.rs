@@ -41,8 +41,8 @@ async fn a_newer_state_takes_the_place_of_the_one_still_waiting() {
     let outbox = Outbox::new(WindowKind::Plain);
     let mut frames = Frames::new(Arc::clone(&outbox));
     let (a, b) = (
-        ItemCell::new(update("a", "one", UpsertStatus::Create), 1),
-        ItemCell::new(update("b", "two", UpsertStatus::Create), 2),
+        ItemCell::new(update("a", "one", UpsertStatus::Create), 1, &Arc::default()),
+        ItemCell::new(update("b", "two", UpsertStatus::Create), 2, &Arc::default()),
     );
     outbox.push_item(&session(), 1, &a);
     outbox.push_item(&session(), 2, &b);
@@ -134,7 +134,7 @@ async fn what_a_page_merges_says_the_same_as_the_plain_contract() {
     let text = "# Title 😀\n\nSome *words* and `code`.\n\n```rust\nfn main() {}\n```\n\nThe end.";
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));
-    let cell = ItemCell::new(update("a", "", UpsertStatus::Create), 1);
+    let cell = ItemCell::new(update("a", "", UpsertStatus::Create), 1, &Arc::default());
     let (mut blocks, mut merged) = (Vec::new(), Vec::<u16>::new());
     let states = states_of(text);
     assert!(states.len() >= text.chars().count(), "every character went out on its own");
@@ -155,7 +155,7 @@ async fn what_a_page_merges_says_the_same_as_the_plain_contract() {
 
 #[tokio::test]
 async fn windows_that_keep_up_share_one_encoding() {
-    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Update), 1);
+    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Update), 1, &Arc::default());
     let frame = |kind| {
         let mut sent = Sent::default();
         cell.frame(&session(), 1, kind, &mut sent).into_bytes().as_ptr()
@@ -166,7 +166,7 @@ async fn windows_that_keep_up_share_one_encoding() {
 
 #[tokio::test]
 async fn a_plain_upsert_is_the_whole_text() {
-    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Complete), 1);
+    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Complete), 1, &Arc::default());
     let bytes = cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default()).into_bytes();
     let frame: Value = serde_json::from_slice(&bytes).unwrap();
     let upsert: Upsert = serde_json::from_value(frame["payload"].clone()).unwrap();

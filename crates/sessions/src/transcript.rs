@@ -7,11 +7,7 @@ use protocol::{ItemId, TurnEvent, TurnId, TurnRecord, TurnRecordStatus, TurnStat
 use providers::{History, HistoryCursor};
 use upserts::ItemUpdate;
 
-use crate::item::ItemCell;
-
-/// Final items whose rendering is kept at hand for windows that are a little behind. Older ones are rendered anew when
-/// someone opens the session.
-const RENDERINGS_KEPT: usize = 64;
+use crate::item::{ItemCell, Kept};
 
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
@@ -23,7 +19,7 @@ pub(crate) struct Transcript {
     seq: u64,
     /// The last number used for this session before; older numbers mean nothing here.
     base: u64,
-    settled: usize,
+    kept: Arc<Kept>,
 }
 
 impl Transcript {
@@ -68,22 +64,18 @@ impl Transcript {
     /// The newest state of an item, in its place.
     pub(crate) fn upsert(&mut self, update: ItemUpdate) -> (u64, Arc<ItemCell>) {
         let seq = self.next_seq();
-        let settles = update.status.is_final();
         let cell = match self.by_id.get(&update.item_id) {
             Some(cell) => {
                 cell.replace(update, seq);
                 Arc::clone(cell)
             }
             None => {
-                let cell = ItemCell::new(update, seq);
+                let cell = ItemCell::new(update, seq, &self.kept);
                 self.by_id.insert(cell.id().clone(), Arc::clone(&cell));
                 self.cells.push(Arc::clone(&cell));
                 cell
             }
         };
-        if settles {
-            self.forget_old_renderings();
-        }
         (seq, cell)
     }
 
@@ -143,12 +135,11 @@ impl Transcript {
         for update in history.items {
             if !self.by_id.contains_key(&update.item_id) {
                 // Older than any number a window may hold, so no window waits for it.
-                let cell = ItemCell::new(update, 0);
+                let cell = ItemCell::new(update, 0, &self.kept);
                 self.by_id.insert(cell.id().clone(), Arc::clone(&cell));
                 cells.push(cell);
             }
         }
-        self.settled += cells.len();
         cells.append(&mut self.cells);
         self.cells = cells;
         let mut turns = history.turns;
@@ -186,13 +177,5 @@ impl Transcript {
     /// Everything that changed after a number.
     pub(crate) fn since(&self, seq: u64) -> Vec<Arc<ItemCell>> {
         self.cells.iter().filter(|cell| cell.seq() > seq).cloned().collect()
-    }
-
-    fn forget_old_renderings(&mut self) {
-        let keep_from = self.cells.len().saturating_sub(RENDERINGS_KEPT);
-        while self.settled < keep_from && self.cells[self.settled].is_final() {
-            self.cells[self.settled].forget_rendering();
-            self.settled += 1;
-        }
     }
 }
