@@ -49,6 +49,7 @@ pub(crate) struct About {
     pub(crate) can_resume: bool,
     pub(crate) can_close: bool,
     pub(crate) can_list: bool,
+    pub(crate) can_delete: bool,
     /// As the agent wrote them: what makes one usable is in fields the published types leave out.
     pub(crate) auth_methods: Vec<serde_json::Value>,
 }
@@ -72,6 +73,24 @@ impl Connection {
     pub(crate) fn about(&self) -> &About {
         static UNKNOWN: OnceLock<About> = OnceLock::new();
         self.about.get().unwrap_or_else(|| UNKNOWN.get_or_init(About::default))
+    }
+
+    /// Tells the agent that a session is not needed any more: closed, or deleted `for_good` where nothing was ever said
+    /// in it. What the user said to an agent is the user's, and never deleted here.
+    pub(crate) async fn let_go(&self, session: &str, for_good: bool, within: Duration) {
+        let About { can_close, can_delete, .. } = *self.about();
+        let answer = if for_good && can_delete {
+            let request = acp::DeleteSessionRequest::new(session.to_owned());
+            self.peer.call::<serde_json::Value>("session/delete", &request, within).await
+        } else if can_close {
+            let request = acp::CloseSessionRequest::new(session.to_owned());
+            self.peer.call::<serde_json::Value>("session/close", &request, within).await
+        } else {
+            return;
+        };
+        if let Err(error) = answer {
+            tracing::debug!(session, %error, "the agent did not let go of a session");
+        }
     }
 
     /// Asks who it is. A process that ends instead is told by its last words, not by a timeout.
@@ -107,6 +126,7 @@ impl Connection {
             can_resume: capabilities.session_capabilities.resume.is_some(),
             can_close: capabilities.session_capabilities.close.is_some(),
             can_list: capabilities.session_capabilities.list.is_some(),
+            can_delete: capabilities.session_capabilities.delete.is_some(),
             auth_methods: auth_methods.as_array().cloned().unwrap_or_default(),
         };
         tracing::info!(agent = %agent.cli_type, version = about.version, pid = self.handle.pid(), "agent connected");

@@ -494,12 +494,9 @@ impl Session {
         while self.inputs.try_recv().is_ok() {}
         self.attach_over(Err(&ProviderError::SessionNotFound(self.id.clone())));
         let politely = self.leaving.as_ref().is_none_or(|leaving| leaving.politely);
-        if let Some(connection) = self.connection.take().filter(|connection| politely && connection.about().can_close) {
-            let request = acp::CloseSessionRequest::new(self.id.to_string());
-            let closed = connection.peer.call::<serde_json::Value>("session/close", &request, LEAVE_WITHIN).await;
-            if let Err(error) = closed {
-                tracing::debug!(session = %self.id, %error, "the agent did not close its side");
-            }
+        if let Some(connection) = self.connection.take().filter(|_| politely) {
+            // Where nothing was ever said, nothing should stay in the agent's own list.
+            connection.let_go(self.id.as_str(), !self.prompted, LEAVE_WITHIN).await;
         }
         // Nobody listens any more, or everything is said.
         let _ = tokio::time::timeout(LEAVE_WITHIN, self.outlet.drain()).await;

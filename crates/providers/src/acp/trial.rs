@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use agent_client_protocol_schema::v1 as acp;
-use serde_json::Value;
 
 use super::agent::AcpAgent;
 use super::connection::Connection;
@@ -23,10 +22,8 @@ pub(super) async fn login(
     let request = acp::NewSessionRequest::new(directory);
     match connection.peer.call::<SessionSetup>("session/new", &request, settings.session_timeout).await {
         Ok(setup) => {
-            if let Some(id) = setup.session_id.filter(|_| connection.about().can_close) {
-                let request = acp::CloseSessionRequest::new(id);
-                // It ends with the process anyway.
-                let _ = connection.peer.call::<Value>("session/close", &request, settings.session_timeout).await;
+            if let Some(id) = setup.session_id {
+                connection.let_go(&id, true, settings.session_timeout).await;
             }
             Ok(Login::Ready(None))
         }

@@ -259,13 +259,15 @@ async fn a_killed_session_is_closed_at_the_agent_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_session_nobody_listens_to_is_let_go() {
-    let bench = Bench::new(&[]);
-    let session = bench.create().await;
-    let id = session.id.clone();
-    drop(session);
-    bench.until_logged(&format!("session/close {id}")).await;
-    until("the session to be gone", || !bench.provider.is_alive(&id)).await;
+async fn a_session_nobody_listens_to_is_let_go_and_leaves_nothing_where_nothing_was_said() {
+    for (words, told) in [(&[][..], "session/delete"), (&["no-delete"][..], "session/close")] {
+        let bench = Bench::new(words);
+        let session = bench.create().await;
+        let id = session.id.clone();
+        drop(session);
+        bench.until_logged(&format!("{told} {id}")).await;
+        until("the session to be gone", || !bench.provider.is_alive(&id)).await;
+    }
 }
 
 /// TC-5.3a.

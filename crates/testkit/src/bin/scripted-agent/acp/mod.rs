@@ -10,7 +10,7 @@
 //! reject:TEXT     answers the handshake with an error
 //! answer:JSON     answers the handshake with that
 //! noisy           says things that are no messages first
-//! no-load no-resume no-close no-list    lacks that capability
+//! no-load no-resume no-close no-list no-delete    lacks that capability
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! slow-new        answers `session/new` only when the gate `new` is open
 //! ```
@@ -111,7 +111,7 @@ impl Agent {
             "session/new" => self.on_its_own(message, Self::new_session),
             "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
             "session/list" => self.list(id, params),
-            "session/close" => {
+            "session/close" | "session/delete" => {
                 let session = params["sessionId"].as_str().unwrap_or_default();
                 let mut state = self.lock();
                 state.open.remove(session);
@@ -164,7 +164,7 @@ impl Agent {
                 "agentCapabilities": {
                     "loadSession": !self.has("no-load"),
                     "sessionCapabilities": {"resume": capability("resume"), "close": capability("close"),
-                        "list": capability("list")},
+                        "list": capability("list"), "delete": capability("delete")},
                 },
             }),
         );
