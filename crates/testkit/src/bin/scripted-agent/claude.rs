@@ -2,16 +2,19 @@
 //!
 //! Words before its flags decide how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
 //! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
-//! flags. Each line of a prompt is then done in turn:
+//! flags, `wait:FILE` does nothing until there is such a file. Each line of a prompt is then done in turn:
 //!
 //! ```text
 //! say:TEXT      streams the text and confirms it
 //! part:TEXT     streams the text and never confirms it
 //! tool:COMMAND  calls Bash and gives no result
+//! result:TEXT   gives the result of a call nobody made; `failed:TEXT` that of one that failed
+//! become:ID     goes on as another session
 //! garbage       lines that are not JSON, not UTF-8, not objects, of unknown kinds
 //! huge:BYTES    one line of that many bytes
 //! flood:COUNT   that many pieces of text, as fast as the pipe takes them
 //! env:NAME      says the variable
+//! pid           says its process id
 //! stall         says nothing more, for ever
 //! close         closes its output and lives on
 //! exit:CODE     leaves at once, in the middle of everything
@@ -41,6 +44,11 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
         Some(("silent", _)) => {
             for _ in std::io::stdin().lines() {}
             return ExitCode::SUCCESS;
+        }
+        Some(("wait", file)) => {
+            while !std::path::Path::new(file).exists() {
+                std::thread::park_timeout(std::time::Duration::from_millis(5));
+            }
         }
         Some(("noisy", _)) => print!("Loading…\n\n{{\n[1]\n"),
         _ => {}
@@ -105,6 +113,14 @@ impl Agent {
                 let id = format!("toolu_{}", self.messages);
                 self.block(&message, json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": rest}}));
             }
+            "result" | "failed" => {
+                let content = json!([{
+                    "type": "tool_result", "tool_use_id": "toolu_nobodys", "content": rest, "is_error": word == "failed",
+                }]);
+                let message = json!({"role": "user", "content": content});
+                self.say(json!({"type": "user", "message": message, "parent_tool_use_id": null}));
+            }
+            "become" => self.session = rest.into(),
             "garbage" => {
                 let mut out = std::io::stdout().lock();
                 let junk: [&[u8]; 7] = [
@@ -141,6 +157,11 @@ impl Agent {
                 let value = std::env::var(rest).unwrap_or_else(|_| "(not set)".into());
                 let message = self.stream([value.as_str()]);
                 self.block(&message, json!({"type": "text", "text": value}));
+            }
+            "pid" => {
+                let process = std::process::id().to_string();
+                let message = self.stream([process.as_str()]);
+                self.block(&message, json!({"type": "text", "text": process}));
             }
             "stall" => loop {
                 std::thread::park();
