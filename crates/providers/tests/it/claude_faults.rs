@@ -11,14 +11,15 @@ use upserts::ItemBody;
 
 use crate::listener::{Listener, soon};
 
-struct Bench {
-    project: tempfile::TempDir,
-    config: ClaudeConfig,
+/// A scripted agent of its own for each test.
+pub(crate) struct Bench {
+    pub(crate) project: tempfile::TempDir,
+    pub(crate) config: ClaudeConfig,
 }
 
 impl Bench {
     /// `words` decide how it starts.
-    fn new(words: &str) -> Self {
+    pub(crate) fn new(words: &str) -> Self {
         let project = tempfile::tempdir().unwrap();
         let program = programs::scripted_agent();
         let config = ClaudeConfig {
@@ -31,15 +32,15 @@ impl Bench {
         Self { project, config }
     }
 
-    fn provider(&self) -> ClaudeProvider {
+    pub(crate) fn provider(&self) -> ClaudeProvider {
         ClaudeProvider::new(self.config.clone()).unwrap()
     }
 
-    fn project_dir(&self) -> PathBuf {
+    pub(crate) fn project_dir(&self) -> PathBuf {
         self.project.path().to_owned()
     }
 
-    async fn create(&self, provider: &ClaudeProvider) -> Result<Listener, ProviderError> {
+    pub(crate) async fn create(&self, provider: &ClaudeProvider) -> Result<Listener, ProviderError> {
         let new = NewSession { project_dir: self.project_dir() };
         soon("the session", provider.create_session(new)).await.map(Listener::new)
     }

@@ -187,11 +187,11 @@ impl Translator {
         match line {
             Line::Assistant(line) => self.assistant(*line, now, &mut out),
             Line::User(line) => self.user(*line, now, &mut out),
-            Line::CommandLifecycle { command_uuid, state } => {
-                if state == "started" {
-                    self.accepted(command_uuid.as_deref());
-                }
-            }
+            Line::CommandLifecycle { command_uuid, state } => match state.as_str() {
+                "started" => self.accepted(command_uuid.as_deref()),
+                "cancelled" => self.dropped(command_uuid.as_deref(), now, &mut out),
+                _ => {}
+            },
             Line::StreamEvent(line) => {
                 self.follow(line.session_id.as_deref(), &mut out);
                 self.stream(line, now, &mut out);
