@@ -2,8 +2,9 @@
 //!
 //! Comes in: the turns we begin and the lines the program says, or the entries of a session file. Goes out: [`Said`],
 //! in order. One translation for both sources, so that a live turn and its history are the same items under the same
-//! ids: a turn is named by the user's message, a text by its model message and block, a tool by its call. Pure: the
-//! clock is an argument.
+//! ids: a turn is named by the user's message, a text by its model message and block, a tool by its call. Two things are
+//! live only, because the program does not keep them: the word about an answer that broke off, and a thought that a
+//! cancel cut short. Pure: the clock is an argument.
 
 mod messages;
 mod turns;
