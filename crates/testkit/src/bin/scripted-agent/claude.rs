@@ -13,6 +13,7 @@
 //! garbage       lines that are not JSON, not UTF-8, not objects, of unknown kinds
 //! huge:BYTES    one line of that many bytes
 //! flood:COUNT   that many pieces of text, as fast as the pipe takes them
+//! mark:FILE     makes an empty file in the project
 //! env:NAME      says the variable
 //! pid           says its process id
 //! stall         says nothing more, for ever
@@ -153,6 +154,7 @@ impl Agent {
                 let message = self.stream(pieces.iter().map(String::as_str));
                 self.block(&message, json!({"type": "text", "text": pieces.concat()}));
             }
+            "mark" => std::fs::write(rest, "").ok()?,
             "env" => {
                 let value = std::env::var(rest).unwrap_or_else(|_| "(not set)".into());
                 let message = self.stream([value.as_str()]);
