@@ -1,11 +1,14 @@
 //! Sessions of Claude Code as the hub holds them: who owns one, what ends it, what a broken agent may not do to another.
 
-use protocol::{AgentSessionId, CallId, Continuity};
+use std::time::Duration;
+
+use protocol::{AgentSessionId, AgentStatus, CallId, Continuity};
 use providers::{OpenSession, Provider, ProviderError};
 use upserts::ItemBody;
 use uuid::Uuid;
 
 use crate::claude_faults::Bench;
+use crate::claude_real::programs_in;
 use crate::listener::{Listener, soon};
 
 /// TC-3.4b, TC-3.4c.
@@ -152,6 +155,50 @@ async fn a_message_cancelled_before_the_agent_is_up_does_not_make_the_session_a_
     assert_eq!(session.said(&next), ["first words"]);
     assert_eq!(session.continuity, [Continuity::Live], "{session:#?}");
     soon("the end", provider.shutdown()).await;
+}
+
+/// A message that waits is not stopped by an interrupt: it begins right after it.
+#[tokio::test]
+async fn a_message_that_begins_after_its_cancel_is_stopped_as_soon_as_it_begins() {
+    let bench = Bench::new("tardy");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "say:never").await.unwrap();
+    provider.cancel_turn(&session.id).await.unwrap();
+    session.until_end_of(&turn).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
+    let next = provider.send_message(&session.id, "say:ready").await.unwrap();
+    session.until_end_of(&next).await;
+    assert_eq!(session.said(&next), ["ready"]);
+    let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected);
+    assert_eq!(connected.count(), 1, "in the same process: {session:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_session_killed_while_its_agent_starts_leaves_no_process() {
+    let gate = tempfile::tempdir().unwrap();
+    let bench = Bench::new(&format!("wait:{}", gate.path().join("never").display()));
+    let provider = bench.provider();
+    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
+    let open = OpenSession { id: id.clone(), project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let turn = provider.send_message(&id, "say:never").await.unwrap();
+    soon("a process", async {
+        while programs_in(bench.project.path()).is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    soon("the kill", provider.kill_session(&id)).await.unwrap();
+    session.until("its end", |session| session.closed).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
+    soon("the process to go", async {
+        while !programs_in(bench.project.path()).is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use protocol::{
     AgentSessionId, Permission, PermissionDecision, ResponseStatus, SessionFacts, SessionId, TurnRecord,
     TurnRecordStatus,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Pending, Session, now};
@@ -46,8 +46,13 @@ impl Session {
         if std::mem::take(&mut self.silence_told) {
             self.tell_facts(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
         }
+        let waited = !self.translator.turn_is_accepted();
         let said = self.translator.line(line, now());
         self.tell(said);
+        if self.cancelling_until.is_some() && waited && self.translator.turn_is_accepted() {
+            // The interrupt came while the message still waited, and stopped nothing.
+            self.ask(&json!({"subtype": "interrupt"}), Pending::Interrupt);
+        }
     }
 
     pub(super) fn tell(&mut self, said: Vec<Said>) {

@@ -2,7 +2,8 @@
 //!
 //! Words before its flags decide how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
 //! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
-//! flags, `wait:FILE` does nothing until there is such a file. Each line of a prompt is then done in turn:
+//! flags, `wait:FILE` does nothing until there is such a file, `tardy` begins with its first message only after an
+//! interrupt, and ends it at the next. Each line of a prompt is then done in turn:
 //!
 //! ```text
 //! say:TEXT      streams the text and confirms it
@@ -23,7 +24,7 @@
 //!
 //! A prompt that comes to its end is ended with `result`.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -56,8 +57,9 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
     }
     let session = words.iter().position(|word| word == "--session-id" || word == "--resume");
     let session = session.and_then(|at| words.get(at + 1)).cloned().unwrap_or_default();
-    let mut agent = Agent { session, messages: 0 };
-    for line in std::io::stdin().lock().lines() {
+    let tardy = words.first().is_some_and(|word| word == "tardy").then_some(Tardy::Fresh);
+    let mut agent = Agent { session, messages: 0, tardy };
+    for line in std::io::stdin().lines() {
         let Ok(line) = line else { break };
         let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
         if let Some(code) = agent.hear(&line) {
@@ -70,6 +72,14 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
 struct Agent {
     session: String,
     messages: u64,
+    tardy: Option<Tardy>,
+}
+
+/// How far a tardy agent has come with its first message.
+enum Tardy {
+    Fresh,
+    Waiting { message: Value },
+    Begun,
 }
 
 impl Agent {
@@ -82,6 +92,12 @@ impl Agent {
                 };
                 let response = json!({"subtype": "success", "request_id": line["request_id"], "response": answer});
                 self.say(json!({"type": "control_response", "response": response}));
+                if line["request"]["subtype"] == "interrupt" {
+                    self.interrupted();
+                }
+            }
+            "user" if matches!(self.tardy, Some(Tardy::Fresh)) => {
+                self.tardy = Some(Tardy::Waiting { message: line["uuid"].clone() });
             }
             "user" => {
                 let uuid = line["uuid"].clone();
@@ -96,6 +112,21 @@ impl Agent {
             _ => {}
         }
         None
+    }
+
+    fn interrupted(&mut self) {
+        match self.tardy.take() {
+            Some(Tardy::Waiting { message }) => {
+                self.say(json!({"type": "command_lifecycle", "command_uuid": message, "state": "started"}));
+                self.stream(["begun after all"]);
+                self.tardy = Some(Tardy::Begun);
+            }
+            Some(Tardy::Begun) => self.say(json!({
+                "type": "result", "subtype": "error_during_execution", "is_error": true,
+                "terminal_reason": "aborted_streaming",
+            })),
+            other => self.tardy = other,
+        }
     }
 
     fn step(&mut self, step: &str) -> Option<ExitCode> {
