@@ -92,11 +92,10 @@ async fn an_agent_that_takes_the_id_of_another_session_is_let_go_and_the_other_i
     let mut thief = bench.create(&provider).await.unwrap();
     let mut other = bench.create(&provider).await.unwrap();
     let id = thief.id.clone();
-    let turn = provider.send_message(&id, &format!("say:mine\nbecome:{}\nsay:not mine", other.id)).await.unwrap();
+    let turn = provider.send_message(&id, &format!("say:mine\nbecome:{}\nwhole:not mine", other.id)).await.unwrap();
     thief.until_end_of(&turn).await;
     let (code, words) = thief.error_of(&turn).unwrap();
     assert!(code == "PROCESS_CRASH" && words.contains("open already"), "{code} {words}");
-    assert_eq!(thief.said(&turn), ["mine"]);
     assert_eq!(thief.id, id);
 
     let here = provider.send_message(&other.id, "say:still here").await.unwrap();
@@ -108,6 +107,7 @@ async fn an_agent_that_takes_the_id_of_another_session_is_let_go_and_the_other_i
     let back = provider.send_message(&id, "say:back").await.unwrap();
     thief.until_end_of(&back).await;
     assert_eq!(thief.said(&back), ["back"]);
+    assert_eq!(thief.said(&turn), ["mine"], "nothing of what it said in the other's name");
     assert!(thief.items.iter().all(|item| item.status.is_final()), "{thief:#?}");
     soon("the end", provider.shutdown()).await;
 }

@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! say:TEXT      streams the text and confirms it
+//! whole:TEXT    says the text at once, without streaming it
 //! part:TEXT     streams the text and never confirms it
 //! tool:COMMAND  calls Bash and gives no result
 //! result:TEXT   gives the result of a call nobody made; `failed:TEXT` that of one that failed
@@ -136,13 +137,16 @@ impl Agent {
                 let message = self.stream([rest]);
                 self.block(&message, json!({"type": "text", "text": rest}));
             }
+            "whole" => {
+                let message = self.next_message();
+                self.block(&message, json!({"type": "text", "text": rest}));
+            }
             "part" => {
                 self.stream([rest]);
             }
             "tool" => {
-                self.messages += 1;
-                let message = format!("msg_{}", self.messages);
-                let id = format!("toolu_{}", self.messages);
+                let message = self.next_message();
+                let id = format!("toolu_{message}");
                 self.block(&message, json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": rest}}));
             }
             "result" | "failed" => {
@@ -211,10 +215,15 @@ impl Agent {
         None
     }
 
+    /// No process before or after this one has the same.
+    fn next_message(&mut self) -> String {
+        self.messages += 1;
+        format!("msg_{}_{}", std::process::id(), self.messages)
+    }
+
     /// Streams one text block in pieces; gives the message's id.
     fn stream<'a>(&mut self, pieces: impl IntoIterator<Item = &'a str>) -> String {
-        self.messages += 1;
-        let id = format!("msg_{}", self.messages);
+        let id = self.next_message();
         self.event(json!({"type": "message_start", "message": {"id": id, "model": "scripted"}}));
         let block = json!({"type": "text", "text": ""});
         self.event(json!({"type": "content_block_start", "index": 0, "content_block": block}));
