@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use protocol::{AgentStatus, UpsertStatus};
 use providers::claude::{ClaudeConfig, ClaudeProvider};
-use providers::{NewSession, Provider, ProviderError};
+use providers::{EVENT_QUEUE_MAX, NewSession, Provider, ProviderError};
 use testkit::programs;
 use upserts::ItemBody;
 
 use crate::listener::{Listener, soon};
 
-struct Bench {
-    project: tempfile::TempDir,
-    config: ClaudeConfig,
+/// A scripted agent of its own for each test.
+pub(crate) struct Bench {
+    pub(crate) project: tempfile::TempDir,
+    pub(crate) config: ClaudeConfig,
 }
 
 impl Bench {
     /// `words` decide how it starts.
-    fn new(words: &str) -> Self {
+    pub(crate) fn new(words: &str) -> Self {
         let project = tempfile::tempdir().unwrap();
         let program = programs::scripted_agent();
         let config = ClaudeConfig {
@@ -31,15 +32,15 @@ impl Bench {
         Self { project, config }
     }
 
-    fn provider(&self) -> ClaudeProvider {
+    pub(crate) fn provider(&self) -> ClaudeProvider {
         ClaudeProvider::new(self.config.clone()).unwrap()
     }
 
-    fn project_dir(&self) -> PathBuf {
+    pub(crate) fn project_dir(&self) -> PathBuf {
         self.project.path().to_owned()
     }
 
-    async fn create(&self, provider: &ClaudeProvider) -> Result<Listener, ProviderError> {
+    pub(crate) async fn create(&self, provider: &ClaudeProvider) -> Result<Listener, ProviderError> {
         let new = NewSession { project_dir: self.project_dir() };
         soon("the session", provider.create_session(new)).await.map(Listener::new)
     }
@@ -108,17 +109,48 @@ async fn a_line_beyond_all_bounds_is_left_out_and_the_rest_is_heard() {
     soon("the end", provider.shutdown()).await;
 }
 
+/// Far more than the session's channel holds. The cost is that of reading each line, and grows with nothing else.
+const FLOOD: u64 = 20_000;
+
 #[tokio::test]
 async fn a_flood_arrives_whole_in_front_of_a_slow_listener() {
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let turn = provider.send_message(&session.id, "flood:100000").await.unwrap();
-    // Nobody listens for a while: what comes meanwhile is merged, not kept piece by piece.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let turn = provider.send_message(&session.id, &format!("flood:{FLOOD}\nmark:said")).await.unwrap();
+    // Nobody listens until all of it was said: what comes meanwhile is merged, not kept piece by piece.
+    let said = bench.project.path().join("said");
+    soon("the flood to be said", async {
+        while !said.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
     session.until_end_of(&turn).await;
-    let expected: String = (0..100_000).map(|at| format!("{at} ")).collect();
+    let expected: String = (0..FLOOD).map(|at| format!("{at} ")).collect();
     assert!(session.said(&turn) == [expected]);
+    assert!(session.heard < EVENT_QUEUE_MAX * 2, "{} events", session.heard);
+    soon("the end", provider.shutdown()).await;
+}
+
+/// A measurement, not a test: what a line costs, and that a longer flood costs no more for each. Run alone.
+#[tokio::test]
+#[ignore = "a measurement: cargo test -p providers -- --ignored --nocapture how_long_a_flood"]
+async fn how_long_a_flood_takes() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    for pieces in [10_000, 20_000, 40_000, 80_000] {
+        let begun = std::time::Instant::now();
+        let turn = provider.send_message(&session.id, &format!("flood:{pieces}")).await.unwrap();
+        session.until_end_of(&turn).await;
+        let took = begun.elapsed();
+        println!(
+            "{pieces:6} lines in {:5} ms, {:5.1} µs each",
+            took.as_millis(),
+            took.as_secs_f64() * 1e6 / f64::from(pieces)
+        );
+    }
     soon("the end", provider.shutdown()).await;
 }
 

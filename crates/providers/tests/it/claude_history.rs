@@ -219,6 +219,170 @@ fn a_file_that_is_damaged_gives_what_can_be_read() {
     }
 }
 
+/// Lines no program wrote, or wrote half: among good ones they cost only themselves.
+#[test]
+fn garbage_between_the_entries_of_a_conversation_is_passed_over() {
+    let written = Written::new()
+        .user("u1", None, "first")
+        .says("a1", "u1", "m1", "one")
+        .user("u2", Some("a1"), "second")
+        .says("a2", "u2", "m2", "two");
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let garbage: [&[u8]; 14] = [
+        b"",
+        b"\x00\x00\x00",
+        b"\xff\xfe{}",
+        b"{\"type\":\"user\",\"uuid\":\"x\",\"parentUuid\":\"x\"",
+        b"{\"type\":\"user\",\"uuid\":7,\"parentUuid\":{},\"message\":[]}",
+        b"{\"type\":null}",
+        b"{\"type\":\"user\",\"isMeta\":\"yes\",\"uuid\":\"y\"}",
+        b"{\"type\":\"assistant\",\"uuid\":\"z\",\"parentUuid\":\"z\",\"message\":{\"content\":{\"a\":1}}}",
+        b"{\"type\":\"user\",\"message\":{\"content\":\"no uuid\"}}",
+        b"{\"type\":\"\\ud800\",\"uuid\":\"\\ud800\"}",
+        b"[1,2,3]",
+        b"\"text\"",
+        b"1e999999",
+        deep.as_bytes(),
+    ];
+    let path = written.directory.path().join("with-garbage.jsonl");
+    let mut text = Vec::new();
+    for entry in &written.entries {
+        for line in garbage {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        text.extend_from_slice(entry.to_string().as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    std::fs::write(&path, text).unwrap();
+    for items_max in [1, 2, 100] {
+        let pages = pages(&file(path.clone()), items_max);
+        let shown: Vec<_> = pages.iter().flat_map(texts).collect();
+        assert_eq!(shown, ["first", "one", "second", "two"], "{items_max} at a time");
+    }
+}
+
+/// A crafted or damaged file may name any entry as the one before: the way up comes to an end all the same.
+#[test]
+fn entries_that_name_themselves_or_each_other_come_to_an_end() {
+    let written = Written::new()
+        .user("u0", Some("u0"), "itself")
+        .user("u1", Some("a2"), "first")
+        .says("a1", "u1", "m1", "one")
+        .user("u1", Some("a1"), "the same name again")
+        .says("a2", "u1", "m2", "two");
+    let file = written.file();
+    let whole = file.read(None, 100).unwrap();
+    assert!(texts(&whole).contains(&"two".to_owned()), "{:?}", texts(&whole));
+    pages(&file, 1);
+}
+
+/// Entries may hold pictures and whole files. A page is bounded by its bytes too, and nothing is lost between pages.
+#[test]
+fn a_page_of_big_entries_ends_early_and_the_next_goes_on_from_there() {
+    const MIB: usize = 1024 * 1024;
+    let mut written = Written::new();
+    let mut parent = None;
+    for turn in 0..40 {
+        let (user, answer) = (format!("u{turn}"), format!("a{turn}"));
+        let text = format!("{turn} {}", "x".repeat(MIB));
+        written = written.user(&user, parent.as_deref(), "go").says(&answer, &user, &format!("m{turn}"), &text);
+        parent = Some(answer);
+    }
+    let pages = pages(&written.file(), 200);
+    let bytes = |page: &History| texts(page).iter().map(String::len).sum::<usize>();
+    assert!(pages.iter().all(|page| bytes(page) <= 9 * MIB), "{:?}", pages.iter().map(bytes).collect::<Vec<_>>());
+    let all: Vec<_> = pages.iter().flat_map(ids).collect();
+    let expected: Vec<_> = (0..40).flat_map(|turn| [format!("u{turn}"), format!("m{turn}.0")]).collect();
+    assert_eq!(all, expected);
+}
+
+/// The file was replaced by a shorter one, or the cursor is of another file.
+#[test]
+fn a_cursor_beyond_the_end_of_the_file_reads_from_its_end() {
+    let written = Written::new().user("u1", None, "first").says("a1", "u1", "m1", "one");
+    let file = written.file();
+    for cursor in [1 << 20, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+        let page = file.read(Some(&HistoryCursor(cursor)), 10).unwrap();
+        assert_eq!(texts(&page), ["first", "one"], "from {cursor}");
+    }
+}
+
+/// A file of 200 MB as the program writes them: long turns of tools with big results, and its own snapshots between them.
+fn big_file(path: &Path) {
+    const BYTES: u64 = 200 * 1000 * 1000;
+    let mut text = std::io::BufWriter::with_capacity(1 << 20, std::fs::File::create(path).unwrap());
+    let output = "a line of what the tool said\n".repeat(140);
+    let snapshot = json!({"type": "api-request", "sessionId": ID, "params": "x".repeat(60_000)}).to_string();
+    let (mut parent, mut written, mut turn) = (None, 0, 0);
+    while written < BYTES {
+        let mut part = Written::new().user(&format!("u{turn}"), parent.as_deref(), "go on");
+        let mut last = format!("u{turn}");
+        for step in 0..20 {
+            let (call, uuid, result) =
+                (format!("t{turn}-{step}"), format!("a{turn}-{step}"), format!("r{turn}-{step}"));
+            part = part.calls(&uuid, &last, &format!("m{turn}-{step}"), &call).result(&result, &uuid, &call, &output);
+            last = result;
+        }
+        part = part.says(&format!("e{turn}"), &last, &format!("m{turn}-end"), "done");
+        for entry in part.entries {
+            let line = entry.to_string();
+            written += line.len() as u64 + 1;
+            writeln!(text, "{line}").unwrap();
+        }
+        writeln!(text, "{snapshot}").unwrap();
+        written += snapshot.len() as u64 + 1;
+        parent = Some(format!("e{turn}"));
+        turn += 1;
+    }
+    text.flush().unwrap();
+}
+
+/// What this thread has read from files so far.
+fn bytes_read() -> u64 {
+    let counts = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    counts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_newest_page_of_200_mb_takes_reading_a_hundredth_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("big.jsonl");
+    big_file(&path);
+    assert!(std::fs::metadata(&path).unwrap().len() >= 200_000_000);
+    let file = file(path);
+    let before = bytes_read();
+    let newest = file.read(None, 200).unwrap();
+    let read = bytes_read() - before;
+    assert!(newest.items.len() >= 200 && newest.items.len() < 250, "{}", newest.items.len());
+    assert!(read < 2_000_000, "{read} bytes");
+    let before = bytes_read();
+    let older = file.read(newest.older.as_ref(), 200).unwrap();
+    let read = bytes_read() - before;
+    assert!(older.items.len() >= 200 && read < 2_000_000, "{} items, {read} bytes", older.items.len());
+}
+
+/// A measurement, not a test: the newest page of 200 MB, and the most memory it took. Run alone.
+#[test]
+#[ignore = "a measurement: cargo test -p providers -- --ignored --nocapture how_soon_the_newest_page"]
+fn how_soon_the_newest_page_of_200_mb_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("big.jsonl");
+    big_file(&path);
+    let peak_kib = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    let before_kib = peak_kib();
+    for _ in 0..5 {
+        let begun = std::time::Instant::now();
+        let page = file(path.clone()).read(None, 200).unwrap();
+        println!("{:6.1} ms, {} items", begun.elapsed().as_secs_f64() * 1e3, page.items.len());
+    }
+    println!("peak memory grew by {} KiB, from {before_kib} KiB", peak_kib() - before_kib);
+}
+
 #[test]
 fn the_end_of_a_big_file_is_read_without_the_rest() {
     let directory = tempfile::tempdir().unwrap();

@@ -20,6 +20,8 @@ pub(crate) struct Listener {
     pub(crate) continuity: Vec<Continuity>,
     pub(crate) id: protocol::AgentSessionId,
     pub(crate) closed: bool,
+    /// How many events came.
+    pub(crate) heard: usize,
 }
 
 /// The value, unless it takes for ever.
@@ -42,6 +44,7 @@ impl Listener {
             continuity: Vec::new(),
             id: session.id,
             closed: false,
+            heard: 0,
         }
     }
 
@@ -110,6 +113,7 @@ impl Listener {
     }
 
     fn hear(&mut self, event: ProviderEvent) {
+        self.heard += 1;
         match event {
             ProviderEvent::Emission(Emission::Item(item)) => {
                 match self.items.iter_mut().find(|known| known.item_id == item.item_id) {

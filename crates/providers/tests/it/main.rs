@@ -12,5 +12,6 @@ mod acp_told;
 mod claude_faults;
 mod claude_history;
 mod claude_real;
+mod claude_sessions;
 mod claude_snapshots;
 mod listener;

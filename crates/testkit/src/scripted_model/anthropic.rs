@@ -177,6 +177,7 @@ struct Answer<'a> {
     words: usize,
     stop: &'static str,
     open_text: Option<String>,
+    open_thought: Option<String>,
     broken: bool,
 }
 
@@ -197,6 +198,7 @@ impl<'a> Answer<'a> {
             words: 0,
             stop: "end_turn",
             open_text: None,
+            open_thought: None,
             broken: false,
         }
     }
@@ -207,6 +209,9 @@ impl<'a> Answer<'a> {
         }
         if matches!(step, Step::Think(_) | Step::Tools(_)) {
             self.end_text();
+        }
+        if !matches!(step, Step::Hold(_) | Step::FailInBand | Step::Cut { .. }) {
+            self.end_thought();
         }
         match step {
             Step::Say(text) => self.text(tokens(&text).map(|token| Piece::Data(token.into()))),
@@ -284,14 +289,21 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// It too stays open over a hold.
     fn think(&mut self, text: &str) {
         let index = self.open(json!({"type": "thinking", "thinking": "", "signature": ""}));
         for token in tokens(text) {
             self.delta(index, json!({"type": "thinking_delta", "thinking": token}));
         }
-        let signature = "c2NyaXB0ZWQ=";
-        self.delta(index, json!({"type": "signature_delta", "signature": signature}));
-        self.close(index, json!({"type": "thinking", "thinking": text, "signature": signature}));
+        self.open_thought = Some(text.to_owned());
+    }
+
+    fn end_thought(&mut self) {
+        if let Some(whole) = self.open_thought.take() {
+            let (index, signature) = (self.blocks.len(), "c2NyaXB0ZWQ=");
+            self.delta(index, json!({"type": "signature_delta", "signature": signature}));
+            self.close(index, json!({"type": "thinking", "thinking": whole, "signature": signature}));
+        }
     }
 
     fn tool(&mut self, step: &ToolStep) {
@@ -317,6 +329,7 @@ impl<'a> Answer<'a> {
 
     fn finish(mut self) -> Vec<Piece> {
         if !self.broken {
+            self.end_thought();
             self.end_text();
             let delta = json!({
                 "type": "message_delta", "delta": {"stop_reason": self.stop, "stop_sequence": null}, "usage": self.usage(),
@@ -328,6 +341,7 @@ impl<'a> Answer<'a> {
     }
 
     fn whole(mut self) -> Value {
+        self.end_thought();
         self.end_text();
         json!({
             "id": self.id, "type": "message", "role": "assistant", "model": self.model, "content": self.blocks,

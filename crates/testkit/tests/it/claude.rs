@@ -1,9 +1,9 @@
 //! The real Claude Code behind the real server, as a browser meets them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocol::{ClientMessage, Origin, ServerMessage, SessionId, TurnEvent, TurnStatus, UpsertBody, UpsertStatus};
 use testkit::scripted_model::ScriptedModel;
@@ -90,24 +90,42 @@ async fn cancel_stops_claude_code_and_the_session_takes_the_next_message() {
     assert!(text(&screen).contains("as far as this") && text(&screen).contains("ready"), "{}", text(&screen));
 }
 
-/// Processes of Claude Code itself in this directory, without those it has just forked to become its tools.
+/// Processes of Claude Code itself in this directory. It leads its group and was started by a guardian; what it has forked
+/// to become a tool, and what such a fork leaves behind, is not one.
 fn claudes_in(directory: &Path) -> BTreeSet<i32> {
-    let works_here = |path: PathBuf| {
+    let works_here = |path: &Path| {
         let here = std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == directory);
         here && std::fs::read_link(path.join("exe")).is_ok_and(|program| program.ends_with("claude"))
     };
-    let parent = |path: PathBuf| -> Option<i32> {
+    // After its name: state, parent, group.
+    let relations = |path: &Path| -> Option<(i32, i32)> {
         let stat = std::fs::read_to_string(path.join("stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+        let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
     };
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let found: Vec<(i32, Option<i32>)> = processes
+    let found: Vec<(i32, i32, i32)> = processes
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
-        .filter(|(_, path)| works_here(path.clone()))
-        .map(|(pid, path)| (pid, parent(path)))
+        .filter(|(_, path)| works_here(path))
+        .filter_map(|(pid, path)| relations(&path).map(|(parent, group)| (pid, parent, group)))
         .collect();
-    let is_child = |parent: &Option<i32>| found.iter().any(|(pid, _)| Some(*pid) == *parent);
-    found.iter().filter(|(_, parent)| parent.is_some() && !is_child(parent)).map(|(pid, _)| *pid).collect()
+    let is_child = |parent: i32| found.iter().any(|(pid, ..)| *pid == parent);
+    found.iter().filter(|(pid, parent, group)| pid == group && !is_child(*parent)).map(|(pid, ..)| *pid).collect()
+}
+
+/// Looks until told to stop; the most that lived at one moment. A look at all processes takes a while, in which one may end
+/// and the next begin, so one look proves nothing: whoever is there in two, one after the other, was there between them.
+fn most_at_once(directory: &Path, watching: &AtomicBool) -> BTreeSet<i32> {
+    let (mut most, mut last) = (BTreeSet::new(), BTreeSet::new());
+    while watching.load(Ordering::Relaxed) {
+        let seen = claudes_in(directory);
+        let at_once: BTreeSet<i32> = seen.intersection(&last).copied().collect();
+        if at_once.len() > most.len() {
+            most = at_once;
+        }
+        last = seen;
+    }
+    most
 }
 
 /// Two processes on one session would fork its history. The killed server's Claude Code is in the middle of a turn and
@@ -128,15 +146,10 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
     assert_eq!(first.len(), 1);
 
     desk.app.kill().await;
-    let most = Arc::new(AtomicUsize::new(0));
     let watching = Arc::new(AtomicBool::new(true));
     let watcher = {
-        let (most, watching, project) = (Arc::clone(&most), Arc::clone(&watching), project.clone());
-        std::thread::spawn(move || {
-            while watching.load(Ordering::Relaxed) {
-                most.fetch_max(claudes_in(&project).len(), Ordering::Relaxed);
-            }
-        })
+        let (watching, project) = (Arc::clone(&watching), project.clone());
+        std::thread::spawn(move || most_at_once(&project, &watching))
     };
     let desk = desk.again_with(|builder| with_claude(builder, &model)).await;
     assert_eq!(claudes_in(&project), first, "the first one still lives, or this proves nothing");
@@ -148,8 +161,8 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
         .until(&mut window, "the answer", |screen| text(screen).contains("after the kill") && ends(screen) == 1)
         .await;
     watching.store(false, Ordering::Relaxed);
-    watcher.join().unwrap();
-    assert_eq!(most.load(Ordering::Relaxed), 1, "never two at once");
+    let most = watcher.join().unwrap();
+    assert_eq!(most.len(), 1, "never two at once: {most:?}");
     assert!(claudes_in(&project).is_disjoint(&first));
 }
 

@@ -180,8 +180,10 @@ struct Entry {
 /// The newest stretch before `before` with at least `items_min` items, or as much as should be held at once, or all
 /// there is.
 pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_agent: bool) -> io::Result<Page> {
+    let len = file.metadata()?.len();
     // The file may have become shorter since.
-    let end = before.unwrap_or(u64::MAX).min(file.metadata()?.len());
+    let before = before.filter(|cursor| *cursor < len);
+    let end = before.unwrap_or(len);
     let mut walk = Walk::new(items_min);
     if let Some(cursor) = before
         && let Some(next) = line_at(file, cursor)?.and_then(|line| serde_json::from_slice::<Head>(&line).ok())

@@ -1,8 +1,11 @@
 //! What the program's lines lead to.
 
 use agent_process::{Line as RawLine, LineError};
-use protocol::{AgentSessionId, Permission, PermissionDecision, ResponseStatus, SessionFacts, SessionId, TurnRecord};
-use serde_json::Value;
+use protocol::{
+    AgentSessionId, Permission, PermissionDecision, ResponseStatus, SessionFacts, SessionId, TurnRecord,
+    TurnRecordStatus,
+};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Pending, Session, now};
@@ -43,8 +46,13 @@ impl Session {
         if std::mem::take(&mut self.silence_told) {
             self.tell_facts(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
         }
+        let waited = !self.translator.turn_is_accepted();
         let said = self.translator.line(line, now());
         self.tell(said);
+        if self.cancelling_until.is_some() && waited && self.translator.turn_is_accepted() {
+            // The interrupt came while the message still waited, and stopped nothing.
+            self.ask(&json!({"subtype": "interrupt"}), Pending::Interrupt);
+        }
     }
 
     pub(super) fn tell(&mut self, said: Vec<Said>) {
@@ -62,7 +70,12 @@ impl Session {
                 Said::PermissionWithdrawn { .. } => {}
                 Said::Answer { request_id, answer } => self.answered(&request_id, answer),
                 Said::UnknownRequest { request_id } => self.write(request::not_supported(&request_id)),
-                Said::SessionChanged(id) => self.renamed(id),
+                Said::SessionChanged(id) => {
+                    if !self.renamed(id) {
+                        // The rest of the line is about that other session.
+                        return;
+                    }
+                }
             }
         }
     }
@@ -70,7 +83,8 @@ impl Session {
     fn turn_ended(&mut self, record: &TurnRecord) {
         tracing::debug!(session = %self.id, turn = %record.turn_id, status = ?record.status, "turn ended");
         self.cancelling_until = None;
-        self.has_past = true;
+        // What was cancelled before the model spoke is nothing that it ought to remember.
+        self.has_past |= record.status != TurnRecordStatus::Cancelled || record.model_id.is_some();
         self.lifecycle.proved();
         self.idle_since = Some(Instant::now());
     }
@@ -137,15 +151,17 @@ impl Session {
         }
     }
 
-    /// `/clear`: the same process goes on with another conversation.
-    fn renamed(&mut self, id: AgentSessionId) {
+    /// `/clear`: the same process goes on with another conversation. False if that is not its to have.
+    fn renamed(&mut self, id: AgentSessionId) -> bool {
         if !self.shared.renamed(&self.id, &id) {
             tracing::error!(session = %self.id, other = %id, "Claude Code speaks for a session that is not its own");
-            return self.forsake("Claude Code went over to a session that is open already.");
+            self.forsake("Claude Code went over to a session that is open already.");
+            return false;
         }
         self.has_past = false;
         self.id = id.clone();
         self.outlet.rename(SessionId::new(&self.shared.cli_type, &id));
         self.outlet.say(ProviderEvent::IdChanged(id));
+        true
     }
 }

@@ -213,9 +213,10 @@ impl Session {
                 () = sleep_until(deadline) => self.on_time().await,
             }
         }
-        commands.close();
         self.shut_down().await;
         self.shared.ended(&self.id);
+        // Whoever waits for the end of the session waits for this: its process is gone.
+        drop(commands);
     }
 
     fn obey(&mut self, command: Command) {
@@ -280,11 +281,7 @@ impl Session {
     fn cancel(&mut self) {
         let Some(turn) = self.translator.turn().cloned() else { return };
         if self.unsent.take().is_some() || self.process.is_none() {
-            // It never came to the program, so there is nothing that it ought to remember.
-            let had_past = self.has_past;
-            self.close_turn(ResponseStatus::Cancelled);
-            self.has_past = had_past;
-            return;
+            return self.close_turn(ResponseStatus::Cancelled);
         }
         if self.cancelling_until.is_some() {
             return;

@@ -2,8 +2,9 @@
 //!
 //! Comes in: the turns we begin and the lines the program says, or the entries of a session file. Goes out: [`Said`],
 //! in order. One translation for both sources, so that a live turn and its history are the same items under the same
-//! ids: a turn is named by the user's message, a text by its model message and block, a tool by its call. Pure: the
-//! clock is an argument.
+//! ids: a turn is named by the user's message, a text by its model message and block, a tool by its call. Two things are
+//! live only, because the program does not keep them: the word about an answer that broke off, and a thought that a
+//! cancel cut short. Pure: the clock is an argument.
 
 mod messages;
 mod turns;
@@ -187,11 +188,11 @@ impl Translator {
         match line {
             Line::Assistant(line) => self.assistant(*line, now, &mut out),
             Line::User(line) => self.user(*line, now, &mut out),
-            Line::CommandLifecycle { command_uuid, state } => {
-                if state == "started" {
-                    self.accepted(command_uuid.as_deref());
-                }
-            }
+            Line::CommandLifecycle { command_uuid, state } => match state.as_str() {
+                "started" => self.accepted(command_uuid.as_deref()),
+                "cancelled" => self.dropped(command_uuid.as_deref(), now, &mut out),
+                _ => {}
+            },
             Line::StreamEvent(line) => {
                 self.follow(line.session_id.as_deref(), &mut out);
                 self.stream(line, now, &mut out);

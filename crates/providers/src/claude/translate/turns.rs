@@ -15,6 +15,8 @@ use crate::claude::{texts, tools};
 
 /// What the model is called while nobody has said.
 const MODEL_UNKNOWN: &str = "default";
+/// What stands in the place of an answer the program took back.
+const BROKE_OFF: &str = "The answer broke off here and was begun again.";
 
 impl Translator {
     /// The user's message begins a turn. It is the turn's first item, under the same id.
@@ -71,6 +73,14 @@ impl Translator {
         }
     }
 
+    /// A message was interrupted while it waited. The program never begins with it, so no `result` will end its turn.
+    pub(super) fn dropped(&mut self, message: Option<&str>, now: Timestamp, out: &mut Vec<Said>) {
+        let waiting = self.turn.as_ref().filter(|turn| !turn.accepted).map(|turn| turn.id.as_str());
+        if waiting.is_some() && waiting == message {
+            self.close_turn(ResponseStatus::Cancelled, None, None, None, now, out);
+        }
+    }
+
     /// The program is gone in the middle of the turn. Whoever holds its items ends them.
     pub fn abandon_turn(&mut self) {
         self.turn = None;
@@ -112,11 +122,11 @@ impl Translator {
         self.shown.insert(id.to_owned())
     }
 
-    /// The program tries again: one notice per turn, whatever was said so far is taken back.
+    /// The program tries again: one notice per turn, in the file as well, and whatever was said so far is taken back.
     pub(super) fn retried(&mut self, status: Option<u16>, at: Timestamp, out: &mut Vec<Said>) {
-        let noted = self.take_back(None, at, out);
+        self.take_back(None, at, out);
         let Some(turn) = &mut self.turn else { return };
-        if std::mem::replace(&mut turn.retry_noted, true) || noted {
+        if std::mem::replace(&mut turn.retry_noted, true) {
             return;
         }
         let turn = turn.id.clone();
@@ -124,33 +134,25 @@ impl Translator {
         self.say_message(&turn, &format!("{turn}.retry"), text, Origin::System, at, out);
     }
 
-    /// Blocks that were streamed but never confirmed: their message broke off and is said again. The text gives way to
-    /// a word about it, so that nobody reads it twice. Whether there was any.
-    pub(super) fn take_back(&mut self, parent: Option<String>, at: Timestamp, out: &mut Vec<Said>) -> bool {
-        let Some(thread) = self.threads.get_mut(&parent) else { return false };
+    /// Blocks that were streamed but never confirmed: their message broke off and is said again. The program keeps nothing
+    /// of it, so its history does not have it. What is on the screen cannot be unsaid, so there the text gives way to a word
+    /// about it and nobody reads it twice: the one item of a live turn that its history lacks.
+    pub(super) fn take_back(&mut self, parent: Option<String>, at: Timestamp, out: &mut Vec<Said>) {
+        let Some(thread) = self.threads.get_mut(&parent) else { return };
         let blocks = std::mem::take(&mut thread.blocks);
-        let turn = self.turn_of(parent.as_deref());
-        let Some(turn) = turn else { return false };
-        let mut noted = false;
+        let Some(turn) = self.turn_of(parent.as_deref()) else { return };
         for block in blocks.into_iter().filter(|block| !block.confirmed) {
             if let Some(call) = &block.call {
                 self.calls.remove(call);
             }
             let payload = if block.is_message && block.spoke {
-                noted = true;
-                StreamPayload::ItemDone(ItemDone {
-                    item_id: block.item,
-                    final_item: FinalItem::Message {
-                        content: "The answer broke off here and was begun again.".into(),
-                        origin: Origin::System,
-                    },
-                })
+                let final_item = FinalItem::Message { content: BROKE_OFF.into(), origin: Origin::System };
+                StreamPayload::ItemDone(ItemDone { item_id: block.item, final_item })
             } else {
                 StreamPayload::ItemCancelled(ItemCancelled { item_id: block.item, reason: None })
             };
             self.say(&turn, at, payload, out);
         }
-        noted
     }
 
     pub(super) fn turn_of(&self, parent: Option<&str>) -> Option<TurnId> {

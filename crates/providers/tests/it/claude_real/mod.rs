@@ -95,7 +95,7 @@ fn output(item: &ItemUpdate) -> String {
 }
 
 /// The programs that work in this directory: their process ids and what they are.
-fn programs_in(directory: &Path) -> Vec<(i32, PathBuf)> {
+pub(crate) fn programs_in(directory: &Path) -> Vec<(i32, PathBuf)> {
     let directory = directory.canonicalize().unwrap();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

@@ -76,6 +76,70 @@ async fn history_after_a_restart_is_what_was_live_and_the_next_message_resumes()
     soon("the end", provider.shutdown()).await;
 }
 
+/// What the program itself does not keep cannot be in its history: an answer that broke off and was begun again, of which
+/// a word is shown, and a thought that was cut short by a cancel, which stays on the screen. All else is the same.
+#[tokio::test]
+async fn history_lacks_only_what_the_program_did_not_keep() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let broken = provider.send_message(&session.id, "say:half an answer\nerror:cut*1\nsay:whole").await.unwrap();
+    session.until_end_of(&broken).await;
+    assert!(session.is_completed(&broken), "{session:#?}");
+    assert_eq!(session.said(&broken), ["half an answer\nwhole"]);
+    let thought = provider.send_message(&session.id, "think:half a thought\nhold:never").await.unwrap();
+    session.until("the thought", |session| session.text().contains("half a thought")).await;
+    provider.cancel_turn(&session.id).await.unwrap();
+    session.until_end_of(&thought).await;
+    assert!(session.is_cancelled(&thought), "{session:#?}");
+    let last = provider.send_message(&session.id, "say:and on").await.unwrap();
+    session.until_end_of(&last).await;
+    soon("the end", provider.shutdown()).await;
+
+    let is_word_of_break =
+        |item: &&ItemUpdate| item.body.text().is_some_and(|text| text.to_string().contains("broke off here"));
+    let is_thought = |item: &&ItemUpdate| matches!(item.body, ItemBody::Thinking { .. });
+    let (unkept, live): (Vec<_>, Vec<_>) =
+        session.items.iter().partition(|item| is_word_of_break(item) || is_thought(item));
+    let unkept: Vec<_> = unkept.iter().map(|item| output(item)).collect();
+    assert_eq!(unkept, ["The answer broke off here and was begun again.", "half a thought"]);
+    let provider = bench.provider();
+    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
+    let past: Vec<_> = loaded.history.items.iter().collect();
+    assert_eq!(comparable(&past), comparable(&live));
+    assert!(live.iter().any(|item| output(item).contains("tries again")), "{live:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+/// Pages of the past are of the file that was opened, whatever the conversation is called by now.
+#[tokio::test]
+async fn after_clear_older_pages_are_still_those_of_what_was_opened() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let first = session.id.clone();
+    for round in 0..4 {
+        let turn = provider.send_message(&first, &format!("say:round {round}")).await.unwrap();
+        session.until_end_of(&turn).await;
+    }
+    soon("the end", provider.shutdown()).await;
+
+    let provider = bench.provider();
+    let open = OpenSession { items_max: 2, ..bench.open(&first) };
+    let loaded = soon("the history", provider.load_session(open)).await.unwrap();
+    let cursor = loaded.history.older.unwrap();
+    let mut session = Listener::new(loaded.session);
+    let clear = provider.send_message(&first, "/clear").await.unwrap();
+    session.until_end_of(&clear).await;
+    session.until("another id", |session| session.id != first).await;
+    let turn = provider.send_message(&session.id, "say:in the new file").await.unwrap();
+    session.until_end_of(&turn).await;
+    let older = soon("the page", provider.older_history(&session.id, &cursor, 100)).await.unwrap();
+    let shown: Vec<_> = older.items.iter().map(output).collect();
+    assert_eq!(shown, ["say:round 0", "round 0", "say:round 1", "round 1", "say:round 2", "round 2"]);
+    soon("the end", provider.shutdown()).await;
+}
+
 #[tokio::test]
 async fn a_session_that_was_never_prompted_begins_under_its_id() {
     let bench = Bench::new().await;

@@ -159,11 +159,11 @@ async fn cancel_in_a_tool_ends_the_tool() {
 }
 
 #[tokio::test]
-async fn cancel_before_the_first_word_ends_the_turn() {
+async fn cancel_before_the_first_word_ends_the_turn_and_not_the_process() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    for _ in 0..3 {
+    for _ in 0..5 {
         let turn = provider.send_message(&session.id, "hold:never\nsay:never").await.unwrap();
         provider.cancel_turn(&session.id).await.unwrap();
         session.until_end_of(&turn).await;
@@ -172,6 +172,54 @@ async fn cancel_before_the_first_word_ends_the_turn() {
     let turn = provider.send_message(&session.id, "say:ready").await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["ready"]);
+    let connected = session.statuses.iter().filter(|status| **status == protocol::AgentStatus::Connected);
+    assert_eq!(connected.count(), 1, "one process for all of it: {session:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+/// A measurement, not a test: from the cancel to the end of the turn, when the next message is taken. Run alone, it prints
+/// milliseconds.
+#[tokio::test]
+#[ignore = "a measurement: cargo test -p providers -- --ignored --nocapture how_soon_a_cancelled"]
+async fn how_soon_a_cancelled_session_is_ready() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    for (place, script) in [
+        ("before the first word", "hold:never"),
+        ("in a text", "say:some words\nhold:never"),
+        ("in a fast stream", "say:some words\nstream:100000x1"),
+        ("in a thought", "think:some words\nhold:never"),
+        ("in a tool", "bash:touch some-words && sleep 300"),
+    ] {
+        let mut took = Vec::new();
+        for _ in 0..7 {
+            let turn = provider.send_message(&session.id, script).await.unwrap();
+            if place == "in a tool" {
+                soon("the tool to run", async {
+                    while std::fs::remove_file(bench.file("some-words")).is_err() {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                })
+                .await;
+            } else if script != "hold:never" {
+                session
+                    .until("the words", |session| {
+                        session.of(&turn).iter().any(|item| output(item).starts_with("some words"))
+                    })
+                    .await;
+            }
+            let begun = std::time::Instant::now();
+            provider.cancel_turn(&session.id).await.unwrap();
+            session.until_end_of(&turn).await;
+            took.push(begun.elapsed().as_millis());
+            assert!(session.is_cancelled(&turn), "{session:#?}");
+        }
+        took.sort_unstable();
+        println!("{:4} ms at the median, {:4} ms at most  {place}", took[took.len() / 2], took[took.len() - 1]);
+        let ready = provider.send_message(&session.id, "say:ready").await.unwrap();
+        session.until_end_of(&ready).await;
+    }
     soon("the end", provider.shutdown()).await;
 }
 

@@ -2,16 +2,22 @@
 //!
 //! Words before its flags decide how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
 //! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
-//! flags. Each line of a prompt is then done in turn:
+//! flags, `wait:FILE` does nothing until there is such a file, `tardy` begins with its first message only after an
+//! interrupt, and ends it at the next. Each line of a prompt is then done in turn:
 //!
 //! ```text
 //! say:TEXT      streams the text and confirms it
+//! whole:TEXT    says the text at once, without streaming it
 //! part:TEXT     streams the text and never confirms it
 //! tool:COMMAND  calls Bash and gives no result
+//! result:TEXT   gives the result of a call nobody made; `failed:TEXT` that of one that failed
+//! become:ID     goes on as another session
 //! garbage       lines that are not JSON, not UTF-8, not objects, of unknown kinds
 //! huge:BYTES    one line of that many bytes
 //! flood:COUNT   that many pieces of text, as fast as the pipe takes them
+//! mark:FILE     makes an empty file in the project
 //! env:NAME      says the variable
+//! pid           says its process id
 //! stall         says nothing more, for ever
 //! close         closes its output and lives on
 //! exit:CODE     leaves at once, in the middle of everything
@@ -19,7 +25,7 @@
 //!
 //! A prompt that comes to its end is ended with `result`.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -42,13 +48,19 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
             for _ in std::io::stdin().lines() {}
             return ExitCode::SUCCESS;
         }
+        Some(("wait", file)) => {
+            while !std::path::Path::new(file).exists() {
+                std::thread::park_timeout(std::time::Duration::from_millis(5));
+            }
+        }
         Some(("noisy", _)) => print!("Loading…\n\n{{\n[1]\n"),
         _ => {}
     }
     let session = words.iter().position(|word| word == "--session-id" || word == "--resume");
     let session = session.and_then(|at| words.get(at + 1)).cloned().unwrap_or_default();
-    let mut agent = Agent { session, messages: 0 };
-    for line in std::io::stdin().lock().lines() {
+    let tardy = words.first().is_some_and(|word| word == "tardy").then_some(Tardy::Fresh);
+    let mut agent = Agent { session, messages: 0, tardy };
+    for line in std::io::stdin().lines() {
         let Ok(line) = line else { break };
         let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
         if let Some(code) = agent.hear(&line) {
@@ -61,6 +73,14 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
 struct Agent {
     session: String,
     messages: u64,
+    tardy: Option<Tardy>,
+}
+
+/// How far a tardy agent has come with its first message.
+enum Tardy {
+    Fresh,
+    Waiting { message: Value },
+    Begun,
 }
 
 impl Agent {
@@ -73,6 +93,12 @@ impl Agent {
                 };
                 let response = json!({"subtype": "success", "request_id": line["request_id"], "response": answer});
                 self.say(json!({"type": "control_response", "response": response}));
+                if line["request"]["subtype"] == "interrupt" {
+                    self.interrupted();
+                }
+            }
+            "user" if matches!(self.tardy, Some(Tardy::Fresh)) => {
+                self.tardy = Some(Tardy::Waiting { message: line["uuid"].clone() });
             }
             "user" => {
                 let uuid = line["uuid"].clone();
@@ -89,6 +115,21 @@ impl Agent {
         None
     }
 
+    fn interrupted(&mut self) {
+        match self.tardy.take() {
+            Some(Tardy::Waiting { message }) => {
+                self.say(json!({"type": "command_lifecycle", "command_uuid": message, "state": "started"}));
+                self.stream(["begun after all"]);
+                self.tardy = Some(Tardy::Begun);
+            }
+            Some(Tardy::Begun) => self.say(json!({
+                "type": "result", "subtype": "error_during_execution", "is_error": true,
+                "terminal_reason": "aborted_streaming",
+            })),
+            other => self.tardy = other,
+        }
+    }
+
     fn step(&mut self, step: &str) -> Option<ExitCode> {
         let (word, rest) = step.split_once(':').unwrap_or((step, ""));
         match word {
@@ -96,15 +137,26 @@ impl Agent {
                 let message = self.stream([rest]);
                 self.block(&message, json!({"type": "text", "text": rest}));
             }
+            "whole" => {
+                let message = self.next_message();
+                self.block(&message, json!({"type": "text", "text": rest}));
+            }
             "part" => {
                 self.stream([rest]);
             }
             "tool" => {
-                self.messages += 1;
-                let message = format!("msg_{}", self.messages);
-                let id = format!("toolu_{}", self.messages);
+                let message = self.next_message();
+                let id = format!("toolu_{message}");
                 self.block(&message, json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": rest}}));
             }
+            "result" | "failed" => {
+                let content = json!([{
+                    "type": "tool_result", "tool_use_id": "toolu_nobodys", "content": rest, "is_error": word == "failed",
+                }]);
+                let message = json!({"role": "user", "content": content});
+                self.say(json!({"type": "user", "message": message, "parent_tool_use_id": null}));
+            }
+            "become" => self.session = rest.into(),
             "garbage" => {
                 let mut out = std::io::stdout().lock();
                 let junk: [&[u8]; 7] = [
@@ -137,10 +189,16 @@ impl Agent {
                 let message = self.stream(pieces.iter().map(String::as_str));
                 self.block(&message, json!({"type": "text", "text": pieces.concat()}));
             }
+            "mark" => std::fs::write(rest, "").ok()?,
             "env" => {
                 let value = std::env::var(rest).unwrap_or_else(|_| "(not set)".into());
                 let message = self.stream([value.as_str()]);
                 self.block(&message, json!({"type": "text", "text": value}));
+            }
+            "pid" => {
+                let process = std::process::id().to_string();
+                let message = self.stream([process.as_str()]);
+                self.block(&message, json!({"type": "text", "text": process}));
             }
             "stall" => loop {
                 std::thread::park();
@@ -157,10 +215,15 @@ impl Agent {
         None
     }
 
+    /// No process before or after this one has the same.
+    fn next_message(&mut self) -> String {
+        self.messages += 1;
+        format!("msg_{}_{}", std::process::id(), self.messages)
+    }
+
     /// Streams one text block in pieces; gives the message's id.
     fn stream<'a>(&mut self, pieces: impl IntoIterator<Item = &'a str>) -> String {
-        self.messages += 1;
-        let id = format!("msg_{}", self.messages);
+        let id = self.next_message();
         self.event(json!({"type": "message_start", "message": {"id": id, "model": "scripted"}}));
         let block = json!({"type": "text", "text": ""});
         self.event(json!({"type": "content_block_start", "index": 0, "content_block": block}));

@@ -1,0 +1,220 @@
+//! Sessions of Claude Code as the hub holds them: who owns one, what ends it, what a broken agent may not do to another.
+
+use std::time::Duration;
+
+use protocol::{AgentSessionId, AgentStatus, CallId, Continuity};
+use providers::{OpenSession, Provider, ProviderError};
+use upserts::ItemBody;
+use uuid::Uuid;
+
+use crate::claude_faults::Bench;
+use crate::claude_real::programs_in;
+use crate::listener::{Listener, soon};
+
+/// TC-3.4b, TC-3.4c.
+#[tokio::test]
+async fn a_killed_session_has_no_process_any_more_and_is_not_alive() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let mut other = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "pid").await.unwrap();
+    session.until_end_of(&turn).await;
+    let process = std::path::PathBuf::from(format!("/proc/{}", session.said(&turn)[0]));
+    assert!(provider.is_alive(&session.id) && process.exists());
+
+    let running = provider.send_message(&session.id, "part:in the middle\nstall").await.unwrap();
+    session.until("the middle", |session| session.text().contains("middle")).await;
+    soon("the kill", provider.kill_session(&session.id)).await.unwrap();
+    assert!(!provider.is_alive(&session.id));
+    assert!(!process.exists(), "it is gone when the call returns");
+    session.until("its end", |session| session.closed).await;
+    assert!(session.is_cancelled(&running), "{session:#?}");
+    assert_eq!(session.said(&running), ["in the middle"]);
+    let again = provider.kill_session(&session.id).await;
+    assert!(matches!(again, Err(ProviderError::SessionNotFound(_))), "{again:?}");
+
+    assert!(provider.is_alive(&other.id), "the one beside it lives");
+    let turn = provider.send_message(&other.id, "say:still here").await.unwrap();
+    other.until_end_of(&turn).await;
+    assert_eq!(other.said(&turn), ["still here"]);
+    soon("the end", provider.shutdown()).await;
+    assert!(!provider.is_alive(&other.id));
+}
+
+/// TC-3.3g.
+#[tokio::test]
+async fn a_result_of_a_call_nobody_made_is_a_finished_call_of_its_own() {
+    for (word, failed) in [("result", false), ("failed", true)] {
+        let bench = Bench::new("");
+        let provider = bench.provider();
+        let mut session = bench.create(&provider).await.unwrap();
+        let turn = provider.send_message(&session.id, &format!("{word}:from nowhere\nsay:after")).await.unwrap();
+        session.until_end_of(&turn).await;
+        assert!(session.is_completed(&turn), "{session:#?}");
+        let items = session.of(&turn);
+        let call = items.iter().find(|item| matches!(item.body, ItemBody::ToolCall { .. })).unwrap();
+        assert!(call.status.is_final(), "{call:#?}");
+        let ItemBody::ToolCall { call_id, output: Some(output), is_error, .. } = &call.body else {
+            panic!("{call:#?}")
+        };
+        assert_eq!(*call_id, CallId::from_foreign("toolu_nobodys"));
+        assert_eq!((output.to_string().as_str(), *is_error), ("from nowhere", Some(failed)));
+        assert_eq!(session.said(&turn), ["after"]);
+        soon("the end", provider.shutdown()).await;
+    }
+}
+
+#[tokio::test]
+async fn of_two_messages_at_once_one_begins_a_turn_and_the_other_is_refused() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    for _ in 0..5 {
+        let send = |text: &'static str| provider.send_message(&session.id, text);
+        let (first, second) = tokio::join!(send("say:one of them"), send("say:one of them"));
+        let (turn, refused) = match (first, second) {
+            (Ok(turn), Err(refused)) | (Err(refused), Ok(turn)) => (turn, refused),
+            both => panic!("{both:?}"),
+        };
+        assert!(matches!(refused, ProviderError::TurnInProgress), "{refused:?}");
+        session.until_end_of(&turn).await;
+        assert_eq!(session.said(&turn), ["one of them"]);
+    }
+    assert_eq!(session.turns.iter().filter(|turn| turn.is_end()).count(), 5);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_the_id_of_another_session_is_let_go_and_the_other_is_not_touched() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut thief = bench.create(&provider).await.unwrap();
+    let mut other = bench.create(&provider).await.unwrap();
+    let id = thief.id.clone();
+    let turn = provider.send_message(&id, &format!("say:mine\nbecome:{}\nwhole:not mine", other.id)).await.unwrap();
+    thief.until_end_of(&turn).await;
+    let (code, words) = thief.error_of(&turn).unwrap();
+    assert!(code == "PROCESS_CRASH" && words.contains("open already"), "{code} {words}");
+    assert_eq!(thief.id, id);
+
+    let here = provider.send_message(&other.id, "say:still here").await.unwrap();
+    other.until_end_of(&here).await;
+    assert_eq!(other.said(&here), ["still here"]);
+    assert!(other.text() == "still here" && provider.is_alive(&other.id), "{other:#?}");
+
+    soon("the restart", provider.reconnect(Some(&id))).await.unwrap();
+    let back = provider.send_message(&id, "say:back").await.unwrap();
+    thief.until_end_of(&back).await;
+    assert_eq!(thief.said(&back), ["back"]);
+    assert_eq!(thief.said(&turn), ["mine"], "nothing of what it said in the other's name");
+    assert!(thief.items.iter().all(|item| item.status.is_final()), "{thief:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn an_id_that_is_not_a_uuid_is_not_taken_from_the_agent_and_never_given_to_it() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let id = session.id.clone();
+    for foreign in ["not-a-uuid", "--resume", "../../etc/passwd"] {
+        let turn = provider.send_message(&id, &format!("become:{foreign}\nsay:heard")).await.unwrap();
+        session.until_end_of(&turn).await;
+        assert_eq!(session.said(&turn), ["heard"]);
+    }
+    assert!(session.id == id && provider.is_alive(&id));
+
+    let odd = AgentSessionId::parse("not-a-uuid").unwrap();
+    let open = OpenSession { id: odd.clone(), project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+    let mut opened = Listener::new(provider.load_session(open).await.unwrap().session);
+    let turn = provider.send_message(&odd, "say:never").await.unwrap();
+    opened.until_end_of(&turn).await;
+    assert!(opened.error_of(&turn).is_some() && opened.text().is_empty(), "{opened:#?}");
+    assert!(!provider.is_alive(&odd));
+    soon("the end", provider.shutdown()).await;
+}
+
+/// What never reached the agent is nothing that it ought to remember.
+#[tokio::test]
+async fn a_message_cancelled_before_the_agent_is_up_does_not_make_the_session_a_copy() {
+    let gate = tempfile::tempdir().unwrap();
+    let open_gate = gate.path().join("open");
+    let bench = Bench::new(&format!("wait:{}", open_gate.display()));
+    let provider = bench.provider();
+    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
+    let open = OpenSession { id: id.clone(), project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let turn = provider.send_message(&id, "say:never").await.unwrap();
+    provider.cancel_turn(&id).await.unwrap();
+    session.until_end_of(&turn).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
+    std::fs::write(&open_gate, "").unwrap();
+    let next = provider.send_message(&id, "say:first words").await.unwrap();
+    session.until_end_of(&next).await;
+    assert_eq!(session.said(&next), ["first words"]);
+    assert_eq!(session.continuity, [Continuity::Live], "{session:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+/// A message that waits is not stopped by an interrupt: it begins right after it.
+#[tokio::test]
+async fn a_message_that_begins_after_its_cancel_is_stopped_as_soon_as_it_begins() {
+    let bench = Bench::new("tardy");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "say:never").await.unwrap();
+    provider.cancel_turn(&session.id).await.unwrap();
+    session.until_end_of(&turn).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
+    let next = provider.send_message(&session.id, "say:ready").await.unwrap();
+    session.until_end_of(&next).await;
+    assert_eq!(session.said(&next), ["ready"]);
+    let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected);
+    assert_eq!(connected.count(), 1, "in the same process: {session:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_session_killed_while_its_agent_starts_leaves_no_process() {
+    let gate = tempfile::tempdir().unwrap();
+    let bench = Bench::new(&format!("wait:{}", gate.path().join("never").display()));
+    let provider = bench.provider();
+    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
+    let open = OpenSession { id: id.clone(), project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let turn = provider.send_message(&id, "say:never").await.unwrap();
+    soon("a process", async {
+        while programs_in(bench.project.path()).is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    soon("the kill", provider.kill_session(&id)).await.unwrap();
+    session.until("its end", |session| session.closed).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
+    soon("the process to go", async {
+        while !programs_in(bench.project.path()).is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_turn_that_does_not_stop_when_asked_is_stopped_with_its_process() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "part:deaf\nstall").await.unwrap();
+    session.until("the part", |session| session.text().contains("deaf")).await;
+    provider.cancel_turn(&session.id).await.unwrap();
+    provider.cancel_turn(&session.id).await.unwrap();
+    session.until_end_of(&turn).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
+    assert_eq!(session.said(&turn), ["deaf"]);
+    let next = provider.send_message(&session.id, "say:another process").await.unwrap();
+    session.until_end_of(&next).await;
+    assert_eq!(session.said(&next), ["another process"]);
+    soon("the end", provider.shutdown()).await;
+}
