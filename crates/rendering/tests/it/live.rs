@@ -61,6 +61,11 @@ const FOUND: &[(&str, &str)] = &[
         "*`*]a b c d e f g h i j k l m n o p q r s t u v w x y z `",
     ),
     ("a link's target may have spaces", "My ![foo b\u{16}\0\0\0\0\0\0\0ar](/path/to/train.jpg  \"title\"   )"),
+    ("a number after a heading in an item may be a list", "- ## x\n  1. a"),
+    (
+        "a definition counts in the list below it",
+        "[a]: http://x.example/\n1. https://a.example/b?c=d&e- [ ] ```rust\nword[a]",
+    ),
     (
         "a definition's title may end lines later",
         "[foo]: /url \"a title that goes on and on\nand on and on and on and on and on\nand on and on and on\"",
