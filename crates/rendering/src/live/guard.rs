@@ -3,7 +3,7 @@
 use pulldown_cmark::Tag;
 
 /// Deeper places are not looked for.
-const LEVELS_MAX: usize = 12;
+pub(super) const LEVELS_MAX: usize = 12;
 
 /// Source to put in front of the rest of a block, and what it looks like.
 #[derive(Clone, Debug, Default)]
@@ -13,26 +13,31 @@ pub(super) struct Guard {
     pub(super) html: Option<String>,
     /// It ends in the first line of a paragraph, which may yet become the head of a table.
     pub(super) in_first_line: bool,
+    /// If one of these follows, something before the guard may be closed by it.
+    pub(super) closers: String,
 }
 
 /// What follows the guard.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Place {
     /// A further item of the innermost list.
     Row,
     /// A further block in the innermost container.
     Block,
     /// A further word of a paragraph.
-    Word { in_first_line: bool },
+    Word { in_first_line: bool, closers: String },
 }
 
 /// A container that is open at a place.
 #[derive(Debug)]
 pub(super) enum Level {
-    /// `loose` once that is known.
+    /// `loose` once that is known. An item that is taken back (`*` becomes `**`) may make a list tight again, unless it
+    /// `stays_loose`.
     List {
         first: Option<u64>,
         loose: Option<bool>,
+        stays_loose: bool,
+        items: usize,
     },
     /// The marker with its indentation and spaces, if it is simple enough to be written again.
     Item {
@@ -54,7 +59,7 @@ pub(super) enum Level {
 impl Level {
     pub(super) fn of(tag: &Tag<'_>) -> Option<Self> {
         match tag {
-            Tag::List(first) => Some(Self::List { first: *first, loose: None }),
+            Tag::List(first) => Some(Self::List { first: *first, loose: None, stays_loose: false, items: 0 }),
             Tag::BlockQuote(None) => Some(Self::Quote { children: 0 }),
             Tag::BlockQuote(Some(_)) => Some(Self::Other),
             Tag::FootnoteDefinition(label) => Some(Self::Footnote { label: label.to_string(), children: 0 }),
@@ -80,7 +85,7 @@ const FOOTNOTE_INDENT: &str = "    ";
 impl Guard {
     /// The head of a table is its own guard.
     pub(super) fn table(head: &str) -> Self {
-        Self { source: head.to_owned(), html: None, in_first_line: false }
+        Self { source: head.to_owned(), html: None, ..Self::default() }
     }
 
     /// A guard inside `levels`, the outermost first. None if there is no simple one.
@@ -94,7 +99,8 @@ impl Guard {
         for (depth, level) in levels.iter().enumerate() {
             tight = false;
             match level {
-                Level::List { first, loose } => {
+                Level::List { loose: Some(true), stays_loose: false, .. } => return None,
+                Level::List { first, loose, .. } => {
                     let Some(Level::Item { marker: Some(marker), .. }) = levels.get(depth + 1) else { return None };
                     guard.list(*first, (*loose)?, marker);
                 }
@@ -116,7 +122,7 @@ impl Guard {
                 Level::Other => return None,
             }
         }
-        let mut in_first_line = false;
+        let (mut in_first_line, mut closers) = (false, String::new());
         match place {
             Place::Row => {}
             // A tight item has no blank line between its blocks.
@@ -125,14 +131,14 @@ impl Guard {
                 guard.text("x\n", "<p>x</p>");
                 guard.blank();
             }
-            Place::Word { in_first_line: first } => {
+            Place::Word { in_first_line: first, closers: open } => {
                 guard.text("x\n", if tight { "x<br>x " } else { "<p>x<br>x " });
                 guard.fresh = true;
                 guard.text("x ", "");
-                in_first_line = first;
+                (in_first_line, closers) = (first, open);
             }
         }
-        Some(Self { source: guard.source, html: Some(guard.html), in_first_line })
+        Some(Self { source: guard.source, html: Some(guard.html), in_first_line, closers })
     }
 }
 

@@ -51,7 +51,7 @@ impl OpenBlock {
         if source.len() < STEP_BYTES || matches!(block.kind, Kind::Fence | Kind::Line) {
             return None;
         }
-        let Restarts { last, block: fallback } = last_restarts(source, 0, false);
+        let Restarts { last, block: fallback } = last_restarts(source, 0, &Guard::default());
         let start = Start::new(last?, html)?;
         let next_look = source.len() + STEP_BYTES;
         let mut open = Self { kind: block.kind, start, fallback, next_look, renderer: Renderer::default() };
@@ -95,7 +95,7 @@ impl OpenBlock {
     fn advance(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<()> {
         let guard = &self.start.guard;
         let (whole, from) = (format!("{}{}", guard.source, &source[self.start.at..]), guard.source.len());
-        let Restarts { last, block } = last_restarts(&whole, from, guard.in_first_line);
+        let Restarts { last, block } = last_restarts(&whole, from, guard);
         let in_source = |restart: Restart| Restart { at: self.start.at + restart.at - from, ..restart };
         let (last, block) = (last.map(in_source), block.map(in_source));
         let start = Start::new(last?, html)?;
@@ -120,10 +120,11 @@ impl OpenBlock {
 
     fn render_rest(&mut self, source: &str, outside: &Definitions) -> Option<Rest> {
         let Start { at, guard, guard_html } = &self.start;
-        if guard.in_first_line && may_be_a_table(&source[*at..]) {
+        let rest = &source[*at..];
+        if guard.in_first_line && may_be_a_table(rest) || rest.contains(|next| guard.closers.contains(next)) {
             return None;
         }
-        let whole = format!("{}{}", guard.source, &source[*at..]);
+        let whole = format!("{}{rest}", guard.source);
         let rendered = self.renderer.render(&whole, outside);
         // A footnote's guard defines it again.
         if rendered.definitions.iter().any(|found| found.at >= guard.source.len()) {

@@ -10,8 +10,8 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-use super::guard::{Guard, Level, Place};
-use super::words::Words;
+use super::guard::{Guard, LEVELS_MAX, Level, Place};
+use super::words::{Word, Words};
 use crate::markdown::options;
 
 /// A place to start again.
@@ -28,24 +28,34 @@ pub(super) struct Restarts {
     pub(super) block: Option<Restart>,
 }
 
-/// The last places after `from` in `source`, of which everything before `from` is a guard.
-///
-/// `in_first_line` says whether the guard ends in what is really a paragraph's first line.
-pub(super) fn last_restarts(source: &str, from: usize, in_first_line: bool) -> Restarts {
+/// The last places after `from` in `source`, of which everything before `from` is the `guard`.
+pub(super) fn last_restarts(source: &str, from: usize, guard: &Guard) -> Restarts {
     let mut search = Search {
         source,
         from,
-        in_first_line,
+        guard,
         levels: Vec::new(),
         table: 0,
         leaf: None,
+        opaque: false,
         inline_depth: 0,
         found: Restarts::default(),
     };
+    let mut depth = 0;
     for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
         match event {
-            Event::Start(tag) => search.start(&tag, range.start),
-            Event::End(tag) => search.end(tag),
+            Event::Start(tag) => {
+                depth += 1;
+                search.start(&tag, range.start);
+            }
+            Event::End(tag) => {
+                depth -= 1;
+                search.end(tag);
+                if depth == 0 {
+                    // Whatever follows is another block.
+                    break;
+                }
+            }
             Event::Text(text) => {
                 search.inline(range.start);
                 if let Some(leaf) = &mut search.leaf {
@@ -71,12 +81,14 @@ pub(super) fn last_restarts(source: &str, from: usize, in_first_line: bool) -> R
 struct Search<'a> {
     source: &'a str,
     from: usize,
-    in_first_line: bool,
+    guard: &'a Guard,
     levels: Vec<Level>,
     /// Where the table begins that is being read.
     table: usize,
     /// The paragraph that is being read.
     leaf: Option<Words>,
+    /// Inside a block whose text is no paragraph: code, a heading, a table.
+    opaque: bool,
     inline_depth: usize,
     found: Restarts,
 }
@@ -97,7 +109,7 @@ impl Search<'_> {
                     loose.get_or_insert(true);
                 }
                 self.child(at);
-                self.leaf = Some(Words::new(self.source, at));
+                self.begin_leaf(at);
             }
             Tag::TableRow => {
                 if self.levels.is_empty() {
@@ -107,6 +119,9 @@ impl Search<'_> {
             Tag::TableHead | Tag::TableCell => {}
             Tag::Item => {
                 self.end_leaf();
+                if let Some(Level::List { items, .. }) = self.levels.last_mut() {
+                    *items += 1;
+                }
                 self.levels.push(Level::Item { start: at, marker: None, children: 0 });
             }
             tag => {
@@ -122,8 +137,9 @@ impl Search<'_> {
                 } else {
                     self.child(at);
                 }
-                if let Some(level) = Level::of(tag) {
-                    self.levels.push(level);
+                match Level::of(tag) {
+                    Some(level) => self.levels.push(level),
+                    None => self.opaque = true,
                 }
             }
         }
@@ -138,23 +154,31 @@ impl Search<'_> {
                 self.end_leaf();
                 self.levels.pop();
             }
-            _ => self.end_leaf(),
+            TagEnd::TableHead | TagEnd::TableRow | TagEnd::TableCell => {}
+            _ => {
+                self.end_leaf();
+                self.opaque = false;
+            }
         }
     }
 
     /// Inline content; directly in an item it is the paragraph of a tight list.
     fn inline(&mut self, at: usize) {
         if self.leaf.is_none()
+            && !self.opaque
             && let [.., Level::List { loose, .. }, Level::Item { .. }] = &mut self.levels[..]
         {
             loose.get_or_insert(false);
             self.child(at);
-            self.leaf = Some(Words::new(self.source, at));
+            self.begin_leaf(at);
         }
     }
 
     /// A block inside the innermost container begins here.
     fn child(&mut self, at: usize) {
+        if self.levels.len() > LEVELS_MAX {
+            return;
+        }
         let line = self.source[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let complete = self.source[at..].contains('\n');
         let column = self.column();
@@ -173,6 +197,9 @@ impl Search<'_> {
             }
             Level::List { .. } | Level::Other => return,
         };
+        if complete && is_blank_inside(self.source, line) {
+            self.blank_above(line, first);
+        }
         if !complete || line <= self.from {
             return;
         }
@@ -185,6 +212,13 @@ impl Search<'_> {
             }
         } else if is_blank_inside(self.source, line) {
             self.keep(line, Place::Block);
+        }
+    }
+
+    /// A complete line of an item has a blank one above it. If that is between items or blocks, the list stays loose.
+    fn blank_above(&mut self, line: usize, first: bool) {
+        if let [.., Level::List { items, stays_loose, .. }, Level::Item { start, .. }] = &mut self.levels[..] {
+            *stays_loose |= !first || *items > 1 && line_start(self.source, *start) == line;
         }
     }
 
@@ -205,21 +239,28 @@ impl Search<'_> {
         }
     }
 
+    fn begin_leaf(&mut self, at: usize) {
+        // In the guard's own paragraph, what was open before it still is.
+        let closers = if at < self.from { self.guard.closers.as_str() } else { "" };
+        self.leaf = Some(Words::new(self.source, at, closers));
+    }
+
     fn end_leaf(&mut self) {
         self.inline_depth = 0;
         let Some(leaf) = self.leaf.take() else { return };
-        if let Some(at) = leaf.found() {
+        if let Some(Word { at, closers }) = leaf.found().cloned() {
             let began_here = leaf.start() >= self.from;
             let line_start = if began_here { leaf.start() } else { self.from };
-            let in_first_line = (began_here || self.in_first_line) && !self.source[line_start..at].contains('\n');
-            self.keep(at, Place::Word { in_first_line });
+            let in_first_line = (began_here || self.guard.in_first_line) && !self.source[line_start..at].contains('\n');
+            self.keep(at, Place::Word { in_first_line, closers });
         }
     }
 
     fn keep(&mut self, at: usize, place: Place) {
+        let is_word = matches!(place, Place::Word { .. });
         if let Some(guard) = Guard::new(&self.levels, place) {
             let restart = Restart { at, guard };
-            if !matches!(place, Place::Word { .. }) {
+            if !is_word {
                 self.found.block = Some(restart.clone());
             }
             self.found.last = Some(restart);

@@ -14,17 +14,36 @@ pub(super) struct Words {
     brackets: usize,
     /// Where the last event ended.
     last_end: usize,
-    /// Something may be open up to the end.
+    /// Characters that may close what is open.
+    closers: String,
+    /// Nothing can be said about the rest of the paragraph.
     done: bool,
-    found: Option<usize>,
+    found: Option<Word>,
+}
+
+/// A word where a parser can start again, as long as none of the `closers` follows.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) at: usize,
+    pub(super) closers: String,
 }
 
 impl Words {
-    pub(super) fn new(source: &str, start: usize) -> Self {
+    /// A paragraph that begins at `start`, or goes on there with something open that the `closers` may close.
+    pub(super) fn new(source: &str, start: usize, closers: &str) -> Self {
         // A definition whose title is not closed yet, perhaps lines later.
         let paragraph = &source[start..];
         let done = paragraph.starts_with('[') && paragraph.contains("]:");
-        Self { start, line: None, letters: false, brackets: 0, last_end: start, done, found: None }
+        Self {
+            start,
+            line: None,
+            letters: false,
+            brackets: 0,
+            last_end: start,
+            closers: closers.to_owned(),
+            done,
+            found: None,
+        }
     }
 
     pub(super) fn start(&self) -> usize {
@@ -32,8 +51,8 @@ impl Words {
     }
 
     /// The last safe word.
-    pub(super) fn found(&self) -> Option<usize> {
-        self.found
+    pub(super) fn found(&self) -> Option<&Word> {
+        self.found.as_ref()
     }
 
     /// Takes note of what is neither text nor opens or closes something.
@@ -80,23 +99,34 @@ impl Words {
         for at in range.clone().skip(usize::from(escaped)) {
             match bytes[at] {
                 b' ' | b'\t' => continue,
-                b'[' => self.brackets += 1,
                 // The target of a link, which may have a title and spaces.
-                b']' if bytes.get(at + 1) == Some(&b'(') => return ControlFlow::Break(()),
+                b']' if bytes.get(at + 1) == Some(&b'(') => self.opens(')'),
                 b']' => self.brackets = self.brackets.saturating_sub(1),
                 _ => {}
             }
             // What a word begins with does not matter for it: it will be parsed again.
-            let word = at > from && at > range.start && bytes[at - 1] == b' ' && bytes[at] != b'[' && bytes[at] != b']';
-            if word && depth == 0 && self.brackets == 0 && self.is_plain_line(source) {
-                self.found = Some(at);
+            let is_word = at > from && at > range.start && bytes[at - 1] == b' ' && bytes[at] != b']';
+            if is_word && depth == 0 && self.is_plain_line(source) {
+                let mut closers = self.closers.clone();
+                closers.extend((self.brackets > 0).then_some(']'));
+                self.found = Some(Word { at, closers });
             }
             self.letters |= bytes[at].is_ascii_alphanumeric() || !bytes[at].is_ascii();
-            if may_open(bytes, at) {
-                return ControlFlow::Break(());
+            match bytes[at] {
+                b'[' => self.brackets += 1,
+                _ if !may_open(bytes, at) => {}
+                b'<' => self.opens('>'),
+                mark @ (b'`' | b'*' | b'_' | b'~') if at + 1 < bytes.len() => self.opens(char::from(mark)),
+                _ => return ControlFlow::Break(()),
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn opens(&mut self, closer: char) {
+        if !self.closers.contains(closer) {
+            self.closers.push(closer);
+        }
     }
 
     /// Whether the line up to here is text whatever comes next: no table row, tag, definition, rule or underline.
