@@ -229,8 +229,8 @@ impl Search<'_> {
 
     fn row(&mut self, at: usize) {
         let line = line_start(self.source, at);
-        if line > self.from && self.source[at..].contains('\n') {
-            // The head of the table and the line below it.
+        if line > self.from {
+            // Whatever becomes of this line, the rows above stay. The guard is the head of the table and the line below it.
             let lines = &self.source[self.table..];
             let head = lines.match_indices('\n').nth(1).map_or(0, |(newline, _)| self.table + newline + 1);
             if head <= line {

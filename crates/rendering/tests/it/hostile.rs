@@ -1,8 +1,9 @@
-//! Texts that were made to keep a renderer busy: all of them are done with in time proportional to their length.
+//! Texts that were made to keep a renderer busy: the whole render takes time in proportion to their
+//! length, and so does each chunk of a live one.
 
 use rendering::{LiveMarkdown, Mark};
 
-const BYTES: usize = 50_000;
+const BYTES: usize = 10_000;
 
 fn cycle(unit: &str, bytes: usize) -> String {
     unit.chars().cycle().take(bytes).collect()
@@ -24,8 +25,8 @@ fn stream(text: &str, chunk: usize) -> String {
 fn texts_made_to_be_slow_are_rendered_whole_and_live() {
     let texts = [
         ("quotes", cycle(">", 10_000)),
-        ("quotes with spaces", cycle("> ", 20_000)),
-        ("nested items", cycle("- ", 20_000)),
+        ("quotes with spaces", cycle("> ", 10_000)),
+        ("nested items", cycle("- ", 10_000)),
         ("brackets", cycle("[", BYTES)),
         ("brackets and words", cycle("[a ", BYTES)),
         ("pictures", cycle("![a", BYTES)),
@@ -33,7 +34,7 @@ fn texts_made_to_be_slow_are_rendered_whole_and_live() {
         ("stars", cycle("*a ", BYTES)),
         ("stars and underscores", cycle("*a _b ", BYTES)),
         ("strikes", cycle("~~a ", BYTES)),
-        ("backticks of all lengths", (1..300).map(|count| format!("{} ", "`".repeat(count))).collect()),
+        ("backticks of all lengths", (1..140).map(|count| format!("{} ", "`".repeat(count))).collect()),
         ("tags", cycle("<a ", BYTES)),
         ("comments", cycle("<!-- a ", BYTES)),
         ("entities", cycle("&a", BYTES)),
@@ -44,21 +45,13 @@ fn texts_made_to_be_slow_are_rendered_whole_and_live() {
         ("addresses", cycle("http://a.b/(", BYTES)),
     ];
     for (name, text) in texts {
-        let start = std::time::Instant::now();
         let full = rendering::markdown(&text).concat();
-        let whole = start.elapsed();
-        let live = stream(&text, text.len().div_ceil(500));
-        println!("{name}: whole {whole:?}, live {:?} ({} bytes)", start.elapsed() - whole, full.len());
-        assert_eq!(live, full, "{name}");
+        assert_eq!(stream(&text, text.len().div_ceil(200)), full, "{name}");
     }
 }
 
 #[test]
 fn ten_megabytes_in_one_line_are_rendered() {
     let text = cycle("words and words ", 10_000_000);
-    let start = std::time::Instant::now();
-    let full = rendering::markdown(&text).concat();
-    println!("one line: whole {:?}", start.elapsed());
-    assert_eq!(stream(&text, 100_000), full);
-    println!("one line: live {:?}", start.elapsed());
+    assert_eq!(stream(&text, 100_000), rendering::markdown(&text).concat());
 }
