@@ -24,10 +24,10 @@
 //! | shape | streamed ÷ full |
 //! |---|---|
 //! | code; mixed | 1.1; 1.4 |
-//! | prose; one paragraph; one of many lines | 10; 12; 16 |
-//! | loose list; list inside an item; nested list | 14; 21; 23 |
-//! | one long quote, list item or footnote | 14–21 |
-//! | paragraph after an open `*`, `` ` ``, `[` | 13–15 |
+//! | prose; one paragraph; one of many lines | 10–11; 12–13; 16–19 |
+//! | loose list; list inside an item; nested list | 14–17; 19–21; 23 |
+//! | one long quote, list item or footnote | 14–26 |
+//! | paragraph after an open `*`, `` ` ``, `[` | 11–15 |
 //! | table | 37 |
 //! | code inside an item | 140 |
 //! | raw HTML; indented code; one word without an end | 6,600; 6,000; 16,000 |
