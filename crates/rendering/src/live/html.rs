@@ -32,6 +32,12 @@ impl OpenHtml {
         self.settled = bytes;
     }
 
+    /// Takes back what was settled after a position.
+    pub(super) fn unsettle(&mut self, bytes: usize) {
+        self.settled_utf16 = self.utf16_until(bytes);
+        self.settled = bytes;
+    }
+
     /// Replaces what is not settled: `settled` is from now on, `rest` and `close` may be replaced again.
     pub(super) fn go_on(&mut self, settled: &str, rest: &str, close: &str) {
         let old = self.html.split_off(self.settled);

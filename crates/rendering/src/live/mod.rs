@@ -6,18 +6,19 @@
 //! How it stays linear:
 //! - Blocks nothing can change any more are *settled*: never parsed or rendered again (see [`settle`]).
 //! - Of the rest, usually one open block, only the end is parsed again: from the last line of an open code fence
-//!   ([`fence`]), the last safe word of an open paragraph ([`paragraph`]), the last items or rows of a list or table
-//!   ([`rows`]).
+//!   ([`fence`]); from the last word, block, item or row before which nothing can change in all others ([`open`],
+//!   [`restart`]).
 //! - Plain words that are added to any open text are not parsed at all ([`plain`]).
 //! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
 //! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
 
 mod changes;
 mod fence;
+mod guard;
 mod html;
-mod paragraph;
+mod open;
 mod plain;
-mod rows;
+mod restart;
 mod settle;
 mod tail;
 mod words;
@@ -73,7 +74,9 @@ impl LiveMarkdown {
         let rendered = self.tail.render(source, &self.settled.definitions);
         let Absorbed { rewound, open } = self.settled.absorb(&self.text, rendered);
         let left = &self.settled.blocks[first_tail_block..];
-        let changed = self.tail.replace(left, open, &self.text[self.settled.bytes..], &self.settled.definitions);
+        let rest = &self.text[self.settled.bytes..];
+        let outside = self.settled.rest_defines_nothing(rest).then_some(&self.settled.definitions);
+        let changed = self.tail.replace(left, open, rest, outside);
         match rewound {
             Some(position) => self.changes.record(position),
             None => self.record(first_tail_block, changed),

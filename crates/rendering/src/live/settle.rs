@@ -61,6 +61,11 @@ impl Settled {
         Absorbed { rewound, open: blocks.collect() }
     }
 
+    /// Whether the rest of the text defines nothing but, at most, the one footnote it consists of.
+    pub(super) fn rest_defines_nothing(&self, rest: &str) -> bool {
+        self.provisional.is_empty() || self.provisional.is_one_footnote() && rest.trim_ascii_start().starts_with("[^")
+    }
+
     /// Takes note of the definitions in the rest of the text, of which the first `end` bytes are done now. Returns the
     /// labels that mean something else than before.
     fn define(&mut self, found: Vec<Found>, end: usize) -> Vec<Label> {
@@ -129,7 +134,7 @@ impl Settled {
 
 /// Where `source` can be cut so that nothing after a cut changes anything before it, and each part renders alone as it
 /// does here. Every rule here was broken once by a random text; the property test keeps them honest.
-fn cuts(source: &str, blocks: &[Block]) -> Vec<usize> {
+pub(super) fn cuts(source: &str, blocks: &[Block]) -> Vec<usize> {
     let mut cuts = Vec::new();
     for pair in blocks.windows(2) {
         let [above, block] = pair else { continue };

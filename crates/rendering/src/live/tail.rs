@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::changes::Position;
 use super::fence::OpenFence;
 use super::html::{OpenHtml, common_prefix, utf16};
-use super::paragraph::OpenParagraph;
+use super::open::{OpenBlock, Rest};
 use super::plain::PlainEnd;
-use super::rows::OpenRows;
 use crate::markdown::{Block, Definitions, Rendered, Renderer};
 
 /// Everything after the settled blocks.
@@ -25,8 +24,7 @@ enum Open {
     #[default]
     Unknown,
     Fence(OpenFence),
-    Paragraph(OpenParagraph),
-    Rows(Box<OpenRows>),
+    Block(Box<OpenBlock>),
 }
 
 /// The open block took in what was added.
@@ -49,15 +47,27 @@ impl Tail {
             return Some(Grown { changed: changed.map(|position| Position { block, ..position }) });
         }
         self.plain = None;
-        let [html] = &mut self.blocks[..] else { return None };
-        let close = match &mut self.open {
+        let changed = match &mut self.open {
             Open::Unknown => return None,
-            Open::Fence(fence) => fence.grow(source, &mut self.renderer, html).map(|()| None),
-            Open::Paragraph(paragraph) => paragraph.grow(source, outside, html),
-            Open::Rows(rows) => rows.grow(source, outside, html),
-        }?;
-        self.plain = close.map(|close| PlainEnd::new(source, html, close));
-        Some(Grown { changed: html.change() })
+            Open::Fence(fence) => {
+                let [html] = &mut self.blocks[..] else { return None };
+                fence.grow(source, &mut self.renderer, html)?;
+                html.change()
+            }
+            Open::Block(open) => {
+                let html = self.blocks.first_mut()?;
+                let Rest { close, others, .. } = open.grow(source, before, outside, html)?;
+                let changed = html.change().or_else(|| {
+                    let others = first_difference(&self.blocks[1..], others.iter().map(OpenHtml::as_str))?;
+                    Some(Position { block: 1 + others.block, ..others })
+                });
+                self.blocks.truncate(1);
+                self.blocks.extend(others);
+                self.plain = close.zip(self.blocks.last()).map(|(close, html)| PlainEnd::new(source, html, close));
+                changed
+            }
+        };
+        Some(Grown { changed })
     }
 
     /// Renders the tail's whole source.
@@ -66,13 +76,14 @@ impl Tail {
     }
 
     /// Takes the new blocks: some just left for good, the `open` ones are the tail from now on and end `source`. Says
-    /// where they begin to differ from the old ones.
+    /// where they begin to differ from the old ones. Without `outside`, what is defined elsewhere is not all that counts,
+    /// and no part of the tail can be rendered alone.
     pub(super) fn replace(
         &mut self,
         left: &[Arc<str>],
         open: Vec<Block>,
         source: &str,
-        outside: &Definitions,
+        outside: Option<&Definitions>,
     ) -> Option<Position> {
         let new = left.iter().map(|html| &**html).chain(open.iter().map(|block| block.html.as_str()));
         let changed = first_difference(&self.blocks, new);
@@ -95,13 +106,17 @@ impl Tail {
     }
 }
 
-fn take_over(source: &str, block: &Block, renderer: &Renderer, outside: &Definitions, html: &mut OpenHtml) -> Open {
+fn take_over(
+    source: &str,
+    block: &Block,
+    renderer: &Renderer,
+    outside: Option<&Definitions>,
+    html: &mut OpenHtml,
+) -> Open {
     if let Some(fence) = OpenFence::take_over(source, block, renderer, html) {
         Open::Fence(fence)
-    } else if let Some(paragraph) = OpenParagraph::take_over(source, block, outside, html) {
-        Open::Paragraph(paragraph)
-    } else if let Some(rows) = OpenRows::take_over(source, block, outside, html) {
-        Open::Rows(Box::new(rows))
+    } else if let Some(open) = outside.and_then(|outside| OpenBlock::take_over(source, block, outside, html)) {
+        Open::Block(Box::new(open))
     } else {
         Open::Unknown
     }

@@ -3,90 +3,136 @@
 
 use std::ops::{ControlFlow, Range};
 
-use pulldown_cmark::{Event, Parser};
-
-use crate::markdown::options;
-
-/// The last such word of `source`, a paragraph that begins at `start`. With a `guard`, `source` is not the paragraph's
-/// start but goes on in the line the guard ends with, at a word that was found here before.
-pub(super) fn last_safe(source: &str, start: usize, guard: &str) -> Option<usize> {
-    let whole = format!("{guard}{source}");
-    let mut search = Search { source, start: guard.is_empty().then_some(start), depth: 0, brackets: 0, found: None };
-    let mut last_end = 0;
-    for (event, range) in Parser::new_ext(&whole, options()).into_offset_iter() {
-        let (Some(from), Some(to)) = (range.start.checked_sub(guard.len()), range.end.checked_sub(guard.len())) else {
-            search.depth += usize::from(matches!(event, Event::Start(_)));
-            continue;
-        };
-        match event {
-            Event::Start(_) => search.depth += 1,
-            Event::End(_) => search.depth -= 1,
-            Event::Text(text) => {
-                // Between two texts without anything else there is room for a backslash, which makes the next one plain.
-                let escaped = from > last_end && source.as_bytes().get(from - 1) == Some(&b'\\');
-                last_end = to;
-                if search.text(&text, from..to, escaped).is_break() {
-                    break;
-                }
-            }
-            _ => last_end = to,
-        }
-    }
-    search.found
-}
-
-struct Search<'a> {
-    source: &'a str,
-    /// Where the paragraph begins, if it does in this source.
-    start: Option<usize>,
-    depth: usize,
+/// One paragraph as it is read.
+#[derive(Debug)]
+pub(super) struct Words {
+    start: usize,
+    /// Where the line begins that is being read, and whether it has a letter or a digit so far.
+    line: Option<usize>,
+    letters: bool,
     /// Brackets that are open.
     brackets: usize,
-    found: Option<usize>,
+    /// Where the last event ended.
+    last_end: usize,
+    /// Characters that may close what is open.
+    closers: String,
+    /// Nothing can be said about the rest of the paragraph.
+    done: bool,
+    found: Option<Word>,
 }
 
-impl Search<'_> {
-    /// Looks through one text of the paragraph. Breaks at a character that may be the start of something.
-    fn text(&mut self, text: &str, range: Range<usize>, escaped: bool) -> ControlFlow<()> {
-        let bytes = self.source.as_bytes();
-        if *text != self.source[range.clone()] {
+/// A word where a parser can start again, as long as none of the `closers` follows.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) at: usize,
+    pub(super) closers: String,
+}
+
+impl Words {
+    /// A paragraph that begins at `start`, or goes on there with something open that the `closers` may close.
+    pub(super) fn new(source: &str, start: usize, closers: &str) -> Self {
+        // A definition whose title is not closed yet, perhaps lines later.
+        let paragraph = &source[start..];
+        let done = paragraph.starts_with('[') && paragraph.contains("]:");
+        Self {
+            start,
+            line: None,
+            letters: false,
+            brackets: 0,
+            last_end: start,
+            closers: closers.to_owned(),
+            done,
+            found: None,
+        }
+    }
+
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The last safe word.
+    pub(super) fn found(&self) -> Option<&Word> {
+        self.found.as_ref()
+    }
+
+    /// Takes note of what is neither text nor opens or closes something.
+    pub(super) fn other(&mut self, range: Range<usize>, is_break: bool) {
+        self.begin_line(range.start);
+        if is_break {
+            (self.line, self.letters) = (None, false);
+        }
+        self.last_end = range.end;
+    }
+
+    /// Something stands here; if it is the first in its line, the line begins here.
+    pub(super) fn begin_line(&mut self, at: usize) {
+        self.line.get_or_insert(at);
+    }
+
+    /// Looks through one text of the paragraph, inside so many other things, for words after `from`.
+    pub(super) fn text(&mut self, source: &str, text: &str, range: Range<usize>, depth: usize, from: usize) {
+        // Between two texts without anything else there is room for a backslash, which makes the next one plain.
+        let escaped = range.start > self.last_end && source.as_bytes().get(range.start - 1) == Some(&b'\\');
+        self.last_end = range.end;
+        self.begin_line(range.start);
+        if !self.done && self.look(source, text, range, escaped, depth, from).is_break() {
+            self.done = true;
+        }
+    }
+
+    /// Breaks at a character that may be the start of something.
+    fn look(
+        &mut self,
+        source: &str,
+        text: &str,
+        range: Range<usize>,
+        escaped: bool,
+        depth: usize,
+        from: usize,
+    ) -> ControlFlow<()> {
+        let bytes = source.as_bytes();
+        if *text != source[range.clone()] {
             // An entity, or characters the parser replaced, perhaps next to something that opens.
-            let opens = self.source[range].contains(['`', '*', '_', '~', '[', ']', '<', '\\']);
+            let opens = source[range].contains(['`', '*', '_', '~', '[', ']', '<', '\\']);
             return if opens { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         }
         for at in range.clone().skip(usize::from(escaped)) {
             match bytes[at] {
                 b' ' | b'\t' => continue,
-                b'[' => self.brackets += 1,
                 // The target of a link, which may have a title and spaces.
-                b']' if bytes.get(at + 1) == Some(&b'(') => return ControlFlow::Break(()),
+                b']' if bytes.get(at + 1) == Some(&b'(') => self.opens(')'),
                 b']' => self.brackets = self.brackets.saturating_sub(1),
-                // What a word begins with does not matter for it: it will be parsed again.
-                _ if at > range.start && bytes[at - 1] == b' ' && self.is_safe(at) => self.found = Some(at),
                 _ => {}
             }
-            if may_open(bytes, at) {
-                return ControlFlow::Break(());
+            // What a word begins with does not matter for it: it will be parsed again.
+            let is_word = at > from && at > range.start && bytes[at - 1] == b' ' && bytes[at] != b']';
+            if is_word && depth == 0 && self.is_plain_line(source) {
+                let mut closers = self.closers.clone();
+                closers.extend((self.brackets > 0).then_some(']'));
+                self.found = Some(Word { at, closers });
+            }
+            self.letters |= bytes[at].is_ascii_alphanumeric() || !bytes[at].is_ascii();
+            match bytes[at] {
+                b'[' => self.brackets += 1,
+                _ if !may_open(bytes, at) => {}
+                b'<' => self.opens('>'),
+                mark @ (b'`' | b'*' | b'_' | b'~') if at + 1 < bytes.len() => self.opens(char::from(mark)),
+                _ => return ControlFlow::Break(()),
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// Whether nothing is open at this word and its line is text.
-    fn is_safe(&self, at: usize) -> bool {
-        self.depth == 1 && self.brackets == 0 && self.is_plain_line(at)
+    fn opens(&mut self, closer: char) {
+        if !self.closers.contains(closer) {
+            self.closers.push(closer);
+        }
     }
 
     /// Whether the line up to here is text whatever comes next: no table row, tag, definition, rule or underline.
-    fn is_plain_line(&self, at: usize) -> bool {
-        let line = match (self.source[..at].rfind('\n'), self.start) {
-            (Some(newline), _) => &self.source[newline + 1..at],
-            (None, Some(start)) => &self.source[start..at],
-            // It began before an earlier word, which was found in a plain line.
-            (None, None) => return true,
-        };
-        let line = line.trim_start();
-        !line.starts_with(['|', '<', '[']) && line.contains(char::is_alphanumeric)
+    fn is_plain_line(&self, source: &str) -> bool {
+        let first = self.line.and_then(|line| source.as_bytes().get(line));
+        self.letters && !matches!(first, Some(b'|' | b'<' | b'['))
     }
 }
 

@@ -67,6 +67,10 @@ impl Definitions {
         all
     }
 
+    pub(crate) fn is_one_footnote(&self) -> bool {
+        self.by_label.len() == 1 && self.by_label.values().all(|definition| *definition == Definition::Footnote)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.by_label.is_empty()
     }

@@ -51,10 +51,15 @@ struct Inline {
     end: usize,
     /// Where it ends in the HTML.
     html_end: usize,
+    /// Its block is closed: further inline content, in a tight item, belongs to another one.
+    closed: bool,
 }
 
 impl Inline {
     fn begin(&mut self, start: usize) {
+        if std::mem::take(&mut self.closed) {
+            (self.leaf, self.line) = (None, None);
+        }
         self.leaf.get_or_insert(start);
         self.line.get_or_insert(start);
     }
@@ -134,7 +139,7 @@ impl<'a> Writer<'a> {
 
     /// Where in the HTML further words go, if the source ends in a line that they cannot turn into anything else.
     fn plain_end(&self) -> Option<usize> {
-        let Inline { leaf, line, end, html_end } = self.inline;
+        let Inline { leaf, line, end, html_end, .. } = self.inline;
         if end != self.source.trim_end_matches(' ').len() {
             return None;
         }
@@ -174,7 +179,7 @@ impl<'a> Writer<'a> {
                     Part::Begin => self.inline.begin(whole.start),
                     Part::Break => self.inline.line = None,
                     Part::Block => self.inline = Inline::default(),
-                    Part::End => {}
+                    Part::End => self.inline.closed = true,
                 }
             }
         }

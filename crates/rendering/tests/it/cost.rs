@@ -54,7 +54,7 @@ fn mixed_text_costs_what_was_added() {
     );
 }
 
-/// The other blocks are read again from their start at each chunk, so these samples are shorter; the patches are not.
+/// Code in an item is read again from its start at each chunk, so these samples are shorter; the patches are not.
 #[test]
 fn one_long_list_table_or_quote_costs_what_was_added() {
     let samples = [

@@ -61,6 +61,16 @@ const FOUND: &[(&str, &str)] = &[
         "*`*]a b c d e f g h i j k l m n o p q r s t u v w x y z `",
     ),
     ("a link's target may have spaces", "My ![foo b\u{16}\0\0\0\0\0\0\0ar](/path/to/train.jpg  \"title\"   )"),
+    ("an item that is taken back makes its list tight again", "* ===let x = 1;\nword\n\n**"),
+    (
+        "a list below a paragraph is no part of it",
+        "a | b\n* * ***``````- [ ] two words\n![i](http://x.example/i.png)\n[a]\n\n  # src/main.rs:12- [ ] \n_| a | b |",
+    ),
+    ("a number after a heading in an item may be a list", "- ## x\n  1. a"),
+    (
+        "a definition counts in the list below it",
+        "[a]: http://x.example/\n1. https://a.example/b?c=d&e- [ ] ```rust\nword[a]",
+    ),
     (
         "a definition's title may end lines later",
         "[foo]: /url \"a title that goes on and on\nand on and on and on and on and on\nand on and on and on\"",

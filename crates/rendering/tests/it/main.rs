@@ -3,6 +3,7 @@
 mod conformance;
 mod cost;
 mod diff;
+mod hostile;
 mod live;
 mod markup;
 mod reader;
