@@ -39,7 +39,7 @@ impl Server {
     }
 
     fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Failure> {
-        if answer.status == StatusCode::UNAUTHORIZED {
+        if answer.status == StatusCode::FORBIDDEN {
             return Err(self.refused());
         }
         if !answer.status.is_success() {

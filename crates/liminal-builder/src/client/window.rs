@@ -56,7 +56,7 @@ impl Server {
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         match client_async_with_config(request, self.connect().await?, Some(config)).await {
             Ok((socket, _)) => Ok(Window { socket, address: self.address.clone(), requests: 0 }),
-            Err(Error::Http(response)) if response.status().as_u16() == 401 => Err(self.refused()),
+            Err(Error::Http(response)) if response.status().as_u16() == 403 => Err(self.refused()),
             Err(Error::Http(response)) => Err(self.lost(&format!("it answered with status {}", response.status()))),
             Err(error) => Err(self.lost(&error)),
         }

@@ -317,7 +317,7 @@ async fn open_prints_the_link_and_gives_the_browser_one_that_works_once() {
     let host = app.host();
     let first = exchange(app.address(), "GET", &path, &[("host", &host)], b"").await;
     assert!(first.status == 303 && first.header("set-cookie").unwrap().contains(app.token()));
-    assert_eq!(exchange(app.address(), "GET", &path, &[("host", &host)], b"").await.status, 401);
+    assert_eq!(exchange(app.address(), "GET", &path, &[("host", &host)], b"").await.status, 403);
 }
 
 async fn read_when_there(file: &Path) -> String {

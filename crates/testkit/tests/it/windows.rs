@@ -16,10 +16,13 @@ async fn cost(app: &TestApp, desk: &Desk, shape: &str, pieces: usize) -> usize {
     let before = page.bytes_read();
     plain.ask(&send(&session, &format!("paced:{pieces} {shape}"))).await;
     on_page.until_turn_end(&mut page).await;
-    let in_full = Screen::open(&mut plain, &session).await;
+    let in_full = Screen::open(&mut app.window().await, &session).await;
     assert_eq!(on_page.texts(), in_full.texts(), "{shape}: the merged frames say the same as the plain contract");
     let answer = on_page.items.last().unwrap();
-    let full: Vec<String> = rendering::markdown(&answer.text).iter().map(ToString::to_string).collect();
+    let text = answer.text.clone();
+    // Not on the thread that serves the other windows: it takes seconds without optimization.
+    let full = tokio::task::spawn_blocking(move || rendering::markdown(&text)).await.unwrap();
+    let full: Vec<String> = full.iter().map(ToString::to_string).collect();
     assert_eq!(answer.blocks, full, "{shape}: and look like one render of the whole");
     page.bytes_read() - before
 }

@@ -75,7 +75,7 @@ async fn page(server: &Server) -> Finding {
         Ok(answer) => answer,
         Err(failure) => return Finding::problem(PAGE, failure.message(), restart),
     };
-    if with.status == StatusCode::UNAUTHORIZED {
+    if with.status == StatusCode::FORBIDDEN {
         return Finding::problem(PAGE, "the server does not take the secret in the file `token`", restart);
     }
     if with.status != StatusCode::OK || !with.content_type.starts_with("text/html") {
@@ -85,7 +85,7 @@ async fn page(server: &Server) -> Finding {
         return Finding::problem(PAGE, format!("the WebSocket was refused: {}", failure.message()), restart);
     }
     match server.page(None).await {
-        Ok(without) if without.status == StatusCode::UNAUTHORIZED => {
+        Ok(without) if without.status == StatusCode::FORBIDDEN => {
             Finding::ok(PAGE, "opens with the secret, and not without; `liminal-builder open` shows it")
         }
         _ => Finding::note(
