@@ -245,6 +245,10 @@ impl Screen {
 
 /// Keeps the first `from` UTF-16 units and goes on with `more`.
 fn spliced(text: &str, from: usize, more: &str) -> String {
+    // Long texts come in thousands of frames: those that can be cut by bytes are.
+    if text.is_ascii() {
+        return text.get(..from).unwrap_or(text).to_owned() + more;
+    }
     let kept: Vec<u16> = text.encode_utf16().take(from).collect();
     String::from_utf16_lossy(&kept) + more
 }
