@@ -75,11 +75,10 @@ async fn a_request_that_never_ends_does_not_hold_up_the_end() {
     assert_eq!(app.ended().await.code(), Some(0));
 }
 
-/// An agent that writes its process id to `file`, never answers, and does not leave when asked.
+/// An agent that, once spoken to, writes its process id to `file`, never answers, and does not leave when asked.
 fn stubborn_agent(data_dir: &Path, file: &Path) {
     std::fs::create_dir_all(data_dir).unwrap();
-    let script =
-        "echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; trap '' TERM; while :; do sleep 1; done";
+    let script = "read -r _; echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; trap '' TERM; while :; do sleep 1; done";
     let agents = serde_json::json!({"agent_servers": {"Stubborn": {
         "command": "/bin/sh", "args": ["-c", script], "env": {"PID_FILE": file}
     }}});
@@ -118,7 +117,7 @@ async fn with_stubborn_agent(builder: Builder) -> (TestApp, PathBuf) {
 
 #[tokio::test]
 async fn what_does_not_stop_in_time_is_left_behind_by_the_server_and_ended_by_the_guardian() {
-    let (mut app, agent) = with_stubborn_agent(TestApp::builder().arg("--stop-time-ms").arg("1")).await;
+    let (mut app, agent) = with_stubborn_agent(TestApp::builder().arg("--stop-time-ms").arg("0")).await;
     app.interrupt();
     // 1, and not the 0 of a server that had all the time it wanted.
     assert_eq!(app.ended().await.code(), Some(1));
