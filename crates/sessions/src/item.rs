@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use protocol::{ItemId, ServerMessage, SessionId, Timestamp, Upsert, UpsertBody, UpsertStatus, UpsertView};
+use protocol::{ItemId, ServerMessage, SessionId, Timestamp, ToolDetail, Upsert, UpsertBody, UpsertStatus, UpsertView};
 use rendering::Mark;
 use upserts::{ItemBody, ItemUpdate, Text};
 
@@ -70,8 +70,8 @@ pub(crate) struct Sent {
     pub(crate) mark: Mark,
     /// Which rendering the mark is of.
     times_made: u32,
-    /// Identity of the tool detail whose sections it has.
-    pub(crate) sections: usize,
+    /// The tool detail whose sections it has; kept, so that its address stays its identity.
+    pub(crate) sections: Option<Arc<ToolDetail>>,
 }
 
 impl ItemCell {
@@ -191,7 +191,7 @@ impl ItemState {
                     state_seq: self.seq,
                     text_from: sent.text.as_ref().map_or(0, Text::len),
                     mark: sent.mark,
-                    sections: sent.sections,
+                    sections: sent.sections.as_ref().map_or(0, |detail| Arc::as_ptr(detail) as usize),
                 };
                 if let Some((known, after, frame)) = &self.made().last_view
                     && *known == key
@@ -218,6 +218,7 @@ impl ItemState {
         self.made();
         if sent.times_made != self.times_made {
             sent.mark = Mark::default();
+            sent.sections = None;
             sent.times_made = self.times_made;
         }
     }

@@ -56,12 +56,11 @@ impl Rendered {
                     sent.mark = live.mark();
                     sent.text = Some(output.clone());
                 }
-                if let Some(tool) = tool {
-                    let identity = Arc::as_ptr(tool) as usize;
-                    if sent.sections != identity {
-                        view.sections = Some(self.sections_of(tool));
-                        sent.sections = identity;
-                    }
+                if let Some(tool) = tool
+                    && !sent.sections.as_ref().is_some_and(|sent| Arc::ptr_eq(sent, tool))
+                {
+                    view.sections = Some(self.sections_of(tool));
+                    sent.sections = Some(Arc::clone(tool));
                 }
                 view
             }

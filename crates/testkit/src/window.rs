@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
-use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{WebSocketStream, client_async};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::within;
 
@@ -47,7 +47,9 @@ pub async fn connect(
     let opened = within("a WebSocket to open", async {
         let stream = TcpStream::connect(address).await.map_err(Error::Io)?;
         stream.set_nodelay(true).map_err(Error::Io)?;
-        client_async(request, stream).await
+        // A history is as long as it is.
+        let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+        client_async_with_config(request, stream, Some(config)).await
     });
     match opened.await {
         Ok((socket, _)) => Ok(Window { socket, requests: 0, bytes_read: 0 }),

@@ -80,7 +80,9 @@ impl Session {
         });
         let is_awaited = matches!(self.attachment, Attachment::Attaching { .. });
         match setup {
-            Ok(setup) if *expect == Expect::New => self.created_anew(&setup),
+            Ok(setup) if *expect == Expect::New && is_awaited => self.created_anew(&setup),
+            // Too late: the session goes on under the id it got meanwhile.
+            Ok(_) if *expect == Expect::New => self.context.router.give_up(),
             Ok(setup) if is_awaited => self.attached(&setup, Continuity::Resumed),
             Ok(_) => {}
             Err(error) => {
@@ -106,8 +108,14 @@ impl Session {
             let reason = "no valid session id".to_owned();
             return self.attach_failed(&CallError::Unreadable { method: "session/new", reason });
         };
-        self.context.router.adopt(id.clone(), self.link.clone());
-        if id != self.id {
+        // An id of another session would bring that one's words here, and let this one end it.
+        if id != self.id && !self.context.router.adopt(id.clone(), self.link.clone()) {
+            let reason = "the id of another session".to_owned();
+            return self.attach_failed(&CallError::Unreadable { method: "session/new", reason });
+        }
+        if id == self.id {
+            self.context.router.give_up();
+        } else {
             self.context.router.remove(&self.id);
             let session = SessionId::new(&self.context.agent.cli_type, &id);
             self.translator.rename(session.clone());
