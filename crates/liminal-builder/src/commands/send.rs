@@ -25,8 +25,8 @@ pub(crate) struct Args {
     /// The session: its id, or enough of it
     session: String,
 
-    /// The message; several words need no quotes. Without one, or with `-`, it is read from standard input
-    #[arg(trailing_var_arg = true)]
+    /// The message; several words need no quotes, and words that begin with a dash come after `--`. Without a message,
+    /// or with `-`, it is read from standard input
     message: Vec<String>,
 
     /// Do not wait for the answer: print the turn's id and leave
@@ -83,6 +83,10 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
                 }
                 _ => {}
             }
+        }
+        // What another turn still says is no part of this answer.
+        if turn.is_none() {
+            continue;
         }
         follower.take(&heard)?;
         let Some(ended) = turn.as_ref().and_then(|turn| turn_end(&heard.frame.message, follower.session(), turn))

@@ -295,6 +295,20 @@ async fn the_answer_of_a_session_that_was_opened_elsewhere_is_not_shown_twice() 
 }
 
 #[tokio::test]
+async fn while_another_turn_speaks_a_message_is_refused_and_none_of_its_words_are_printed() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    // Options may come after the message.
+    let (code, turn, _) = said(&desk.app.run(&["send", &id, "paced:100000", "paragraph", "--detach"]).await);
+    assert!(code == 0 && turn.lines().count() == 1, "{code} {turn}");
+    for _ in 0..5 {
+        let (code, out, _) = said(&desk.app.run(&["send", &id, "say:hello"]).await);
+        assert_eq!((code, out.as_str()), (6, ""));
+    }
+    assert_eq!(said(&desk.app.run(&["cancel", &id]).await).0, 0);
+}
+
+#[tokio::test]
 async fn open_prints_the_link_and_gives_the_browser_one_that_works_once() {
     use std::os::unix::fs::PermissionsExt;
     let app = TestApp::start().await;
