@@ -93,6 +93,14 @@ impl Connection {
         }
     }
 
+    /// The agent is lost: its commands end, and every request that waits has its answer.
+    pub(crate) async fn close(&self, detail: &str) {
+        self.terminals.release_all();
+        for waiter in self.peer.close(detail) {
+            give(waiter, Err(CallError::Gone(detail.to_owned()))).await;
+        }
+    }
+
     /// Asks who it is. A process that ends instead is told by its last words, not by a timeout.
     pub(crate) async fn shake_hands(&self, agent: &AcpAgent, settings: &AcpSettings) -> Result<(), ProviderError> {
         let failed = |detail: String| ProviderError::Handshake { name: agent.name.clone(), detail };
@@ -178,10 +186,7 @@ pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, rou
         (None, Some(report)) => report.to_string(),
         (None, None) => with_stderr("it closed its output".to_owned(), &connection.handle.stderr_tail()),
     };
-    connection.terminals.release_all();
-    for waiter in connection.peer.close(&detail) {
-        give(waiter, Err(CallError::Gone(detail.clone()))).await;
-    }
+    connection.close(&detail).await;
     Lost { detail, clean: exit.is_some_and(|report| report.is_success()) }
 }
 

@@ -27,6 +27,7 @@ use super::step::Output;
 use super::supervisor::{Command, Context};
 use super::translate::Translator;
 use super::wire::{PromptResult, SessionSetup, Update};
+use crate::fault::{Fault, contained, contained_now};
 use crate::outlet::Outlet;
 use crate::permission::{Decision, PermissionKind, PermissionOption};
 use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
@@ -143,7 +144,23 @@ impl Session {
         }
     }
 
+    /// However it ends, also by a fault of ours, it can be opened again.
     pub(crate) async fn run(mut self) {
+        if let Err(fault) = contained(self.live()).await {
+            self.fall(&fault);
+        }
+        if let Err(fault) = contained(self.leave()).await {
+            tracing::error!(session = %self.id, %fault, "a session could not be ended in order");
+            self.context.router.remove(&self.id);
+            self.link.set_attached(false);
+        }
+        drop(self.outlet);
+        if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
+            let _ = reply.send(());
+        }
+    }
+
+    async fn live(&mut self) {
         let mut batch = Vec::with_capacity(INPUTS_AT_ONCE);
         self.tell_status();
         while !self.is_left() {
@@ -159,7 +176,32 @@ impl Session {
                 Ok(()) = self.agent_status.changed() => self.tell_status(),
             }
         }
-        self.leave().await;
+    }
+
+    /// A fault of ours: the turn ends with an error, the agent's side is let go of, and the session can be opened again.
+    /// What broke may be what would tell so; then the end of the channel tells.
+    fn fall(&mut self, fault: &Fault) {
+        tracing::error!(session = %self.id, %fault, "a session broke");
+        let words = ErrorCode::InternalError.message("");
+        let told = contained_now(|| {
+            self.cancel();
+            if self.turn.is_some() {
+                self.turn_over();
+                self.outlet.abort(&ErrorDetail::new(ErrorCode::InternalError, words.clone()));
+                self.translator.abandon_turn();
+            }
+            let (status, detail) = (AgentStatus::Disconnected, Some(words.clone()));
+            self.say_status(StatusReport { status, detail, ..StatusReport::default() });
+        });
+        if let Err(fault) = told {
+            tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
+            self.turn = None;
+        }
+        let failure = ProviderError::Internal(words);
+        self.attach_over(Err(&failure));
+        for (_, setting) in self.setting.drain() {
+            drop(setting.reply.send(Err(failure.clone())));
+        }
     }
 
     fn obey(&mut self, command: SessionCommand) {
@@ -480,7 +522,7 @@ impl Session {
     }
 
     /// Settles what was said, tells the agent, closes the channel.
-    async fn leave(mut self) {
+    async fn leave(&mut self) {
         if self.turn.is_some() {
             self.cancel();
             self.turn_over();
@@ -500,10 +542,6 @@ impl Session {
         }
         // Nobody listens any more, or everything is said.
         let _ = tokio::time::timeout(LEAVE_WITHIN, self.outlet.drain()).await;
-        drop(self.outlet);
-        if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
-            let _ = reply.send(());
-        }
     }
 
     pub(super) fn unavailable(&self) -> ProviderError {

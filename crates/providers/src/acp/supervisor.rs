@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agent_process::{ProcessHandle, StopLadder};
+use protocol::ErrorCode;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -17,6 +18,7 @@ use super::agent::AcpAgent;
 use super::connection::{self, Connection, Lost};
 use super::router::{Router, SessionCommand, SessionInput};
 use super::settings::AcpSettings;
+use crate::fault::{Fault, contained, contained_now};
 use crate::lifecycle::{Lifecycle, Loss};
 use crate::provider::{ProviderError, StatusReport};
 
@@ -90,6 +92,13 @@ impl Supervisor {
     }
 
     pub(crate) async fn run(mut self, stop: CancellationToken) {
+        while let Err(fault) = contained(self.live(&stop)).await {
+            self.fall(&fault).await;
+        }
+        self.shut_down().await;
+    }
+
+    async fn live(&mut self, stop: &CancellationToken) {
         loop {
             let due = self.lifecycle.deadline().map(|due| self.began + due);
             tokio::select! {
@@ -110,7 +119,25 @@ impl Supervisor {
                 () = at(due) => if self.lifecycle.want() { self.start() },
             }
         }
-        self.shut_down().await;
+    }
+
+    /// A fault of ours, in the middle of anything: the agent is lost like any other, and started again.
+    async fn fall(&mut self, fault: &Fault) {
+        tracing::error!(agent = %self.context.agent.cli_type, %fault, "the supervisor of an agent broke");
+        let detail = ErrorCode::InternalError.message("");
+        self.tasks.shutdown().await;
+        self.by_hand.store(false, Ordering::Relaxed);
+        let process = self.connection.as_ref().map(|connection| connection.handle.clone()).or(self.previous.take());
+        if let Some(connection) = self.connection.take() {
+            connection.close(&detail).await;
+        }
+        tell_lost(&self.context, &detail, false).await;
+        let ended = Ended { lost: Lost { detail, clean: false }, process };
+        if let Err(fault) = contained_now(|| self.ended(ended)) {
+            tracing::error!(agent = %self.context.agent.cli_type, %fault, "an agent is given up");
+            self.lifecycle = Lifecycle::default();
+            self.publish(self.report());
+        }
     }
 
     fn obey(&mut self, command: Command) {
@@ -278,16 +305,25 @@ async fn serve(
             }
         }
     };
-    let (mut lost, refused) = tokio::join!(reading, starting);
-    if let Some(refused) = refused {
-        lost.detail = refused;
-    }
-    for link in context.router.all() {
-        let (detail, by_hand) = (lost.detail.clone(), by_hand.load(Ordering::Relaxed));
-        // A session that is gone need not know.
-        drop(link.inputs.send(SessionInput::Lost { detail, by_hand }).await);
-    }
+    let lost = match contained(async { tokio::join!(reading, starting) }).await {
+        Ok((lost, None)) => lost,
+        Ok((lost, Some(refused))) => Lost { detail: refused, ..lost },
+        Err(fault) => {
+            tracing::error!(agent = %context.agent.cli_type, %fault, "the task of an agent broke");
+            let detail = ErrorCode::InternalError.message("");
+            connection.close(&detail).await;
+            Lost { detail, clean: false }
+        }
+    };
+    tell_lost(&context, &lost.detail, by_hand.load(Ordering::Relaxed)).await;
     Some(Ended { lost, process: Some(connection.handle.clone()) })
+}
+
+async fn tell_lost(context: &Context, detail: &str, by_hand: bool) {
+    for link in context.router.all() {
+        // A session that is gone need not know.
+        drop(link.inputs.send(SessionInput::Lost { detail: detail.to_owned(), by_hand }).await);
+    }
 }
 
 /// Every open session is handed to the new process. One that cannot be taken up says so itself.

@@ -156,7 +156,9 @@ impl Talk {
     async fn send(&mut self, content: &str) {
         let never = tokio_util::sync::CancellationToken::new();
         self.screen.turns.clear();
-        within("a message to be taken", async {
+        // Why it was not taken, one line for each reason in a row.
+        let mut refusals = Vec::<String>::new();
+        let taken = tokio::time::timeout(crate::DEADLINE, async {
             loop {
                 let message = ClientMessage::SessionSend { session_id: self.session.clone(), content: content.into() };
                 let id = self.window.ask(&message).await;
@@ -167,6 +169,10 @@ impl Talk {
                     match frame.message {
                         ServerMessage::Error(error) if is_answer => {
                             assert!(self.is_wild, "{}: {error:?}", self.session);
+                            let reason = format!("{error:?}");
+                            if refusals.last() != Some(&reason) {
+                                refusals.push(reason);
+                            }
                             break;
                         }
                         _ if is_answer || !self.screen.turns.is_empty() => return,
@@ -179,8 +185,9 @@ impl Talk {
                 self.window.ask(&ClientMessage::SessionReconnect { cli_type, session_id }).await;
                 census::rest(250, &never).await;
             }
-        })
-        .await;
+        });
+        let is_taken = taken.await.is_ok();
+        assert!(is_taken, "{}: a message was never taken: {:#?}", self.session, refusals);
     }
 
     /// Every window shows the same: the one that talked, the one that looked on, and one that comes now.
