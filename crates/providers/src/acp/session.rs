@@ -58,8 +58,10 @@ pub(crate) struct Session {
     /// Who waits for the same.
     pub(super) attaching: Option<oneshot::Sender<Result<(), ProviderError>>>,
     pub(super) loading: Option<Loading>,
-    /// The agent was given a message, so the session is on its disk.
+    /// The agent was given a message, so the session ought to be on its disk.
     pub(super) prompted: bool,
+    /// The agent has said something in it or told its past, so it is.
+    pub(super) is_known: bool,
     /// What was said outside of any turn since the last one began.
     unasked_bytes: usize,
     pub(super) setting: HashMap<u64, Setting>,
@@ -135,6 +137,7 @@ impl Session {
             attaching: None,
             loading: None,
             prompted: false,
+            is_known: false,
             unasked_bytes: 0,
             setting: HashMap::new(),
             settings_asked: 0,
@@ -240,6 +243,7 @@ impl Session {
     /// A turn has a bound on what it may bring. What comes outside of any has one here.
     fn take_update(&mut self, text: &str) {
         let update = Update::read(text);
+        self.is_known |= self.turn.is_some() && update.is_said();
         if self.turn.is_some() || !update.is_said() {
             return self.update(update);
         }
@@ -337,11 +341,23 @@ impl Session {
     }
 
     pub(super) fn cancel(&mut self) {
+        self.take_back();
         let (Some(turn), Some(connection)) = (&mut self.turn, &self.connection) else { return };
         if turn.cancelled.is_none() {
             turn.cancelled = Some(Instant::now() + self.context.settings.cancel_grace);
             connection.peer.notify("session/cancel", &acp::CancelNotification::new(self.id.to_string()));
         }
+    }
+
+    /// A message that waits has never reached the agent: its turn ends as it begins.
+    fn take_back(&mut self) {
+        let Some((text, reply)) = self.waiting.take() else { return };
+        let id = TurnId::generate();
+        let begun = self.translator.begin_turn(id.clone(), &text, now());
+        self.publish(begun);
+        let ended = self.translator.end_turn(Ok(PromptResult::cancelled()), now());
+        self.publish(ended);
+        drop(reply.send(Ok(id)));
     }
 
     fn permission(&mut self, id: &RawValue, request: PermissionRequest) {
@@ -386,6 +402,7 @@ impl Session {
             // The process is gone: that is told when it is known how.
             Err(_) => return,
         };
+        self.is_known |= result.is_ok();
         // Nobody waits for the supervisor.
         let _ = self.context.supervisor.try_send(Command::Proved);
         self.end_turn(result);
@@ -495,8 +512,15 @@ impl Session {
         }
     }
 
-    fn tell_status(&mut self) {
-        let report = self.agent_status.borrow_and_update().clone();
+    /// The state of the agent. A session that it has not taken up yet is not connected, whatever the others are.
+    pub(super) fn tell_status(&mut self) {
+        let mut report = self.agent_status.borrow_and_update().clone();
+        let is_taken_up = self.loading.is_some() || !matches!(self.attachment, Attachment::Attaching { .. });
+        let (told, now) = (self.told_status.status, report.status);
+        if now == AgentStatus::Connected && told == AgentStatus::Reconnecting && !is_taken_up {
+            report = StatusReport::from(AgentStatus::Reconnecting);
+            report.detail = Some(format!("{} has not taken this session up again yet.", self.context.agent.name));
+        }
         self.say_status(report);
     }
 

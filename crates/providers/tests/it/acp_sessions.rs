@@ -158,6 +158,36 @@ async fn a_command_left_running_by_a_cancel_is_ended_with_its_session_which_come
     assert_eq!(bench.count("start"), 1);
 }
 
+/// It waits for the agent to let go of the session, or to take it up again.
+#[tokio::test]
+async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
+    for (word, gate) in [("slow-close", "close"), ("slow-resume", "resume")] {
+        let bench = Bench::new(&[word]);
+        let mut session = bench.create().await;
+        let turn = bench.send(&session, "call:c1 sleep 100\nhold:never").await;
+        session.until("the call", |session| session.items.len() == 2).await;
+        soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+        session.until_end_of(&turn).await;
+        let id = session.id.clone();
+        let gate = format!("{gate}-{id}");
+        let waiting = bench.provider.send_message(&id, "say:never");
+        let cancel = async {
+            bench.until_logged(&format!("hold {gate}")).await;
+            bench.provider.cancel_turn(&id).await.unwrap();
+        };
+        let (waiting, ()) = soon("the cancel", async { tokio::join!(waiting, cancel) }).await;
+        let waiting = waiting.unwrap();
+        session.until_end_of(&waiting).await;
+        assert!(session.is_cancelled(&waiting), "{word}: {session:#?}");
+        assert_eq!(session.of(&waiting).len(), 1, "the user's message is shown, and nothing came of it");
+        bench.release(&gate);
+        let next = bench.turn(&mut session, "say:ready").await;
+        assert_eq!(session.said(&next), ["ready"], "{word}");
+        assert_eq!(bench.count("session/prompt"), 2, "{word}");
+        soon("the end", bench.provider.shutdown()).await;
+    }
+}
+
 #[tokio::test]
 async fn an_agent_that_does_not_end_a_cancelled_turn_is_not_waited_for() {
     let settings = AcpSettings { cancel_grace: Duration::from_millis(50), ..AcpSettings::default() };

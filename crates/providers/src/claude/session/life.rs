@@ -13,7 +13,7 @@ use crate::claude::process::{self, STOP, Started};
 use crate::claude::translate::{Source, Translator};
 use crate::claude::{facts, owner, request};
 use crate::fault::{Fault, contained_now};
-use crate::lifecycle::{Lifecycle, Loss};
+use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
 use crate::provider::{ProviderError, ProviderEvent, StatusReport};
 
 /// For a turn to end when everything is shut down.
@@ -72,6 +72,7 @@ impl Session {
         self.process = Some(Running { stdin, handle });
         self.handle.alive.send_replace(true);
         self.translator.process_restarted();
+        self.restarted_at = self.lifecycle.is_by_hand().then(Instant::now);
         self.lifecycle.connected();
         self.report_status();
         self.continuity_is(match (resumed, self.has_past) {
@@ -104,6 +105,10 @@ impl Session {
     }
 
     pub(super) fn restart_by_hand(&mut self) {
+        let just_started = self.restarted_at.is_some_and(|at| at.elapsed() < JUST_STARTED);
+        if self.process.is_some() && just_started && self.translator.turn().is_none() {
+            return self.reply_to_waiting(Ok(()));
+        }
         if self.process.is_some() {
             self.end_turn_with_error(crash("The agent was restarted."));
             self.let_go();

@@ -128,6 +128,8 @@ pub(super) struct Session {
     translator: Translator,
     lifecycle: Lifecycle,
     born: Instant,
+    /// When the present process came up, if the user had asked for it.
+    restarted_at: Option<Instant>,
     process: Option<Running>,
     /// What it says; none once it has closed its output.
     output: Option<LineReader>,
@@ -169,6 +171,7 @@ impl Session {
             translator,
             lifecycle: Lifecycle::default(),
             born: Instant::now(),
+            restarted_at: None,
             process: None,
             output: None,
             leaving: None,

@@ -13,6 +13,8 @@
 //! no-load no-resume no-close no-list no-delete    lacks that capability
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! slow-new        answers `session/new` only when the gate `new` is open
+//! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
+//! slow-close      answers `session/close` only when the gate `close-<session>` is open
 //! ```
 //!
 //! What its prompts may say is in [`script`]. Sessions that got a prompt are kept in the directory
@@ -109,6 +111,13 @@ impl Agent {
                 self.answer(id, json!({}));
             }
             "session/new" => self.on_its_own(message, Self::new_session),
+            "session/resume" if self.has("slow-resume") => {
+                self.on_its_own(message, |agent, message| {
+                    let params = &message["params"];
+                    agent.hold(&format!("resume-{}", params["sessionId"].as_str().unwrap_or_default()), "");
+                    agent.take_up(&message["id"], params, false);
+                });
+            }
             "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
             "session/list" => self.list(id, params),
             "session/close" | "session/delete" => {
@@ -117,7 +126,15 @@ impl Agent {
                 state.open.remove(session);
                 state.cancelled.insert(session.to_owned());
                 drop(state);
-                self.answer(id, json!({}));
+                if self.has("slow-close") {
+                    self.on_its_own(message, |agent, message| {
+                        let session = message["params"]["sessionId"].as_str().unwrap_or_default();
+                        agent.hold(&format!("close-{session}"), "");
+                        agent.answer(&message["id"], json!({}));
+                    });
+                } else {
+                    self.answer(id, json!({}));
+                }
             }
             "session/cancel" => {
                 let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
