@@ -199,6 +199,7 @@ impl Session {
 
     /// Has the agent let go of the session, and of whatever still runs for it.
     pub(super) fn close(&mut self) {
+        self.release_terminals();
         let Some(connection) = &self.connection else { return };
         let request = acp::CloseSessionRequest::new(self.id.to_string());
         let due = Instant::now() + self.context.settings.session_timeout;

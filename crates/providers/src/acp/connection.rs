@@ -34,7 +34,7 @@ const EXIT_WITHIN: Duration = Duration::from_millis(400);
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
     pub(crate) handle: ProcessHandle,
-    pub(crate) terminals: Terminals,
+    pub(crate) terminals: Arc<Terminals>,
     /// How the agent was started; commands it runs through us have the same guardian.
     pub(crate) command: AgentCommand,
     about: OnceLock<About>,
@@ -62,7 +62,7 @@ impl Connection {
         let connection = Self {
             peer: Peer::new(writer),
             handle,
-            terminals: Terminals::default(),
+            terminals: Arc::default(),
             command: agent.command.clone(),
             about: OnceLock::new(),
         };

@@ -428,6 +428,11 @@ impl Session {
             self.tell(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
         }
         self.terminal_output.clear();
+        self.release_terminals();
+    }
+
+    /// No command that the agent runs through us outlives the turn or the session it is for.
+    pub(super) fn release_terminals(&self) {
         if let Some(connection) = &self.connection {
             connection.terminals.release_session(self.id.as_str());
         }
@@ -555,6 +560,7 @@ impl Session {
         }
         self.context.router.remove(&self.id);
         self.link.set_attached(false);
+        self.release_terminals();
         // The reader of the agent's lines may be waiting for room here.
         self.inputs.close();
         while self.inputs.try_recv().is_ok() {}

@@ -43,7 +43,7 @@ impl Talk {
         let screen = Screen::open(&mut window, &session).await;
         let mut watcher = app.view_window().await;
         let watched = Screen::open(&mut watcher, &session).await;
-        Self {
+        let mut talk = Self {
             session,
             window,
             screen,
@@ -54,7 +54,10 @@ impl Talk {
             open: None,
             failed: 0,
             cancelled: 0,
-        }
+        };
+        // A session whose very first message is lost with its agent gets another id; these keep theirs.
+        talk.turn(scenes::first()).await;
+        talk
     }
 
     pub(super) fn session(&self) -> &SessionId {
@@ -179,10 +182,17 @@ impl Talk {
                         _ => {}
                     }
                 }
-                // The user would press Retry.
+                // The user would press Retry, and see what comes of it: one that comes late ends the next turn.
                 let cli_type = self.session.cli_type();
                 let session_id = Some(self.session.clone());
-                self.window.ask(&ClientMessage::SessionReconnect { cli_type, session_id }).await;
+                let id = self.window.ask(&ClientMessage::SessionReconnect { cli_type, session_id }).await;
+                loop {
+                    let frame = self.window.next_frame().await;
+                    self.screen.take(&frame);
+                    if frame.request_id.as_ref() == Some(&id) {
+                        break;
+                    }
+                }
                 census::rest(250, &never).await;
             }
         });

@@ -27,7 +27,7 @@ mod store;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -241,8 +241,18 @@ impl Agent {
         std::thread::spawn(move || act(&agent, &message));
     }
 
+    /// Asks the client; its answer is only logged.
+    fn ask_aside(&self, method: &str, params: &Value) {
+        let (answer, store) = (self.put(method, params), Store::open());
+        std::thread::spawn(move || store.log(&format!("answer {}", answer.recv().unwrap_or_default())));
+    }
+
     /// Asks the client and waits for its answer.
     fn ask(&self, method: &str, params: &Value) -> Value {
+        self.put(method, params).recv().unwrap_or_default()
+    }
+
+    fn put(&self, method: &str, params: &Value) -> Receiver<Value> {
         let (sender, receiver) = sync_channel(1);
         let id = {
             let mut state = self.lock();
@@ -252,7 +262,7 @@ impl Agent {
             id
         };
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        receiver.recv().unwrap_or_default()
+        receiver
     }
 
     fn update(&self, session: &str, update: Value) {
