@@ -48,6 +48,7 @@ impl Session {
             Command::Ready { reply } => drop(reply.send(Ok(()))),
             Command::Kill { end, reply } => {
                 self.leaving |= end;
+                self.killing = true;
                 let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
                 self.calls.spawn(async move {
                     provider.cancel_turn(&id).await.ok();

@@ -91,6 +91,11 @@ impl Puppet {
         sender.send(event).await.unwrap();
     }
 
+    /// Says nothing more in this session, as a provider does whose task broke.
+    pub(crate) fn fall_silent(&self, id: &SessionId) {
+        self.strings.lock().unwrap().sessions.remove(&id.agent_session_id());
+    }
+
     /// Waits until the hub has let the session go.
     pub(crate) async fn let_go(&self, id: &SessionId) {
         let sender = self.strings.lock().unwrap().sessions[&id.agent_session_id()].clone();
