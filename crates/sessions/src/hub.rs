@@ -446,11 +446,12 @@ impl HubCore {
             return;
         }
         let Some(record) = self.catalog.session(id) else { return };
-        self.broadcast(ServerMessage::SessionState {
-            session_id: id.clone(),
-            state: state.clone(),
-            last_active_at: record.last_active_at,
-        });
+        let (session_id, last_active_at) = (id.clone(), record.last_active_at);
+        let news = ServerMessage::SessionState { session_id, state: state.clone(), last_active_at };
+        let frame = Frame::of(news, None);
+        for outbox in lock(&self.windows).open.values() {
+            outbox.push_state(id, frame.clone());
+        }
     }
 
     /// Someone looked at the session, in some window.

@@ -88,12 +88,13 @@ impl Command {
     /// Answers with why it cannot be done.
     pub(crate) fn refuse(self, failure: &ProviderError, session: Option<&SessionId>) {
         match self {
-            Self::Open { requester, .. } | Self::Page { requester, .. } | Self::Output { requester, .. } => {
+            Self::Open { requester, .. } | Self::Page { requester, .. } => {
                 let mut message = failure.to_message();
                 message.session_id = session.cloned();
                 requester.refuse(message);
             }
             Self::Send { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
+            Self::Item { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
             Self::Cancel { reply, .. }
             | Self::SetOption { reply, .. }
             | Self::Reconnect { reply }

@@ -27,6 +27,7 @@ use crate::error::ServiceError;
 use crate::fault::contained;
 use crate::frame::Frame;
 use crate::hub::{HubCore, Requester};
+use crate::item::ItemCell;
 use crate::outbox::Outbox;
 use crate::transcript::Transcript;
 
@@ -34,6 +35,11 @@ use crate::transcript::Transcript;
 pub(crate) const COMMANDS_MAX: usize = 64;
 /// Newest items a `view` window gets at once.
 const HISTORY_ITEMS_VIEW: usize = 200;
+/// Newest items a window of the plain contract gets, which is sent all there is. A year of daily work has fewer; beyond it
+/// the answer says that there are more.
+const HISTORY_ITEMS_PLAIN: usize = 50_000;
+/// Items fetched of a provider at once when a window wants more than is here.
+const HISTORY_ITEMS_FETCHED: usize = 2_000;
 /// Newest items asked of a provider at first.
 const HISTORY_ITEMS_LOADED: usize = 400;
 /// Events of the agent handled before commands are looked at again, so that a flood keeps its order cheaply and a
@@ -70,9 +76,10 @@ pub(crate) enum Command {
         before: ItemId,
         limit: usize,
     },
-    Output {
-        requester: Requester,
+    /// Gives an item out, for whoever makes something of it: that may take long and is not done here.
+    Item {
         item: ItemId,
+        reply: Reply<Arc<ItemCell>>,
     },
     SetOption {
         option: String,
