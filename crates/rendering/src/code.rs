@@ -67,20 +67,33 @@ impl CodeCache {
         self.next = 0;
     }
 
-    /// Appends the lines of the next block of this render; the last line is plain while it has no newline.
-    pub(crate) fn lines_into(&mut self, html: &mut String, info: &str, code: &str) {
+    /// Keeps nothing but the state after the last block, which the next source continues.
+    pub(crate) fn continue_last(&mut self) {
+        self.blocks.truncate(self.next);
+        self.blocks.drain(..self.next.saturating_sub(1));
+        if let Some(block) = self.blocks.first_mut() {
+            block.code.clear();
+            block.lines.html.clear();
+        }
+    }
+
+    /// Appends the lines of the next block of this render; the last line is plain while it has no newline. Says where in
+    /// the HTML the complete ones end.
+    pub(crate) fn lines_into(&mut self, html: &mut String, info: &str, code: &str) -> usize {
         let known = self.blocks.get(self.next).is_some_and(|block| block.info == info && code.starts_with(&block.code));
         if !known {
             self.blocks.truncate(self.next);
             let lines = CodeLines::new(info);
             self.blocks.push(CachedCode { info: info.to_owned(), code: String::new(), lines });
         }
-        let Some(block) = self.blocks.get_mut(self.next) else { return };
+        let Some(block) = self.blocks.get_mut(self.next) else { return html.len() };
         let complete = code.rfind('\n').map_or(0, |at| at + 1);
         block.grow(&code[block.code.len()..complete]);
         html.push_str(&block.lines.html);
+        let lines_end = html.len();
         escape::text_into(html, &code[complete..]);
         self.next += 1;
+        lines_end
     }
 
     /// The first block of the last render.
