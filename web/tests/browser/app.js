@@ -159,9 +159,12 @@ export const tab = (page, title) => page.locator(".tab").filter({ hasText: title
 
 /** Starts a session with an agent. @param {Page} page @param {string} project @param {string} [agent] */
 export async function newSession(page, project, agent = "Scripted") {
+  const tabs = page.locator(".tab:not([data-provisional])");
+  const before = await tabs.count();
   await projectRow(page, project).getByRole("button", { name: "New Session" }).click();
   await page.getByRole("dialog", { name: "New session" }).locator(".picker-option", { hasText: agent }).click();
-  await expect(page.locator(".tab[data-current]:not([data-provisional])")).toBeVisible();
+  // The tab that was in front before stays so for a moment: the new one comes last.
+  await expect(tabs.nth(before)).toHaveAttribute("data-current", "");
   const frame = current(page);
   await expect(frame.locator("textarea")).toBeEnabled();
   return frame;

@@ -4,6 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { STORY } from "./story.js";
 
 const SCRIPT = process.env.SCRIPT ?? "";
 const store = join(process.env.HOME ?? ".", ".scripted-agent");
@@ -24,9 +25,9 @@ function say(sessionId, update) {
 const text = (/** @type {string} */ words) => ({ type: "text", text: words });
 const chunk = (/** @type {string} */ words) => ({ sessionUpdate: "agent_message_chunk", content: text(words) });
 
-/** @param {string} cwd @param {() => boolean} [stop] */
-async function released(cwd, stop = () => false) {
-  while (!existsSync(join(cwd, "release")) && !stop()) await sleep(20);
+/** @param {string} cwd @param {() => boolean} [stop] @param {string} [name] */
+async function released(cwd, stop = () => false, name = "release") {
+  while (!existsSync(join(cwd, name)) && !stop()) await sleep(20);
 }
 
 const MARKDOWN = "## What changed\n\nIt has **bold** words and `code`.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst answer: number = 42;\n```\n\nDone.";
@@ -136,7 +137,8 @@ const METHODS = {
     const sessionId = `s${process.pid}-${sessions.size + 1}`;
     sessions.set(sessionId, { cwd, cancelled: false });
     setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "compact", description: "Make room in the context" }, { name: "review", description: "Review the changes" }] } } }), 5);
-    return { sessionId, modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
+    const models = { id: "model", name: "Model", category: "model", type: "select", currentValue: "high", options: [{ value: "high", name: "gpt-5-codex · high" }, { value: "low", name: "gpt-5-codex · low" }] };
+    return { sessionId, ...(SCRIPT === "story" ? { configOptions: [models] } : {}), modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
   },
   async "session/load"({ sessionId, cwd }) {
     if (!existsSync(logOf(sessionId))) throw new Error("no such session");
@@ -155,7 +157,9 @@ const METHODS = {
     const words = prompt.map((/** @type {{ text?: string }} */ part) => part.text ?? "").join(" ");
     appendFileSync(logOf(sessionId), `${JSON.stringify({ sessionUpdate: "user_message_chunk", content: text(words) })}\n`);
     const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(words)) ?? "hello";
-    await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
+    const story = SCRIPT === "story" && STORY[Object.keys(STORY).find((name) => words.includes(name)) ?? ""];
+    if (story) await story({ say: (update) => say(sessionId, update), cwd: session.cwd, wait: (name) => released(session.cwd, () => session.cancelled, name) });
+    else await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
     return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
   },
 };

@@ -4,7 +4,7 @@ import { projectPath, shortPath } from "../../shared/paths.js";
 import { mergeUpsert } from "../../shared/patch.js";
 import { flow } from "../../portlet/flow.js";
 import { createSession } from "../../portlet/session.js";
-import { groupWords, isQuiet, permissionWords, stateOf, wordsOf } from "../../portlet/tool-words.js";
+import { groupWords, isQuiet, linesRead, permissionWords, stateOf, wordsOf } from "../../portlet/tool-words.js";
 import { goldens } from "./goldens.js";
 
 const golden = goldens("upsert.tool_call")[0]?.[1];
@@ -35,6 +35,16 @@ test("three quiet calls in a row fold into one line, two do not", () => {
   assert.equal(flow(reads.slice(0, 2)).length, 2);
   assert.equal(flow([...reads.slice(0, 2), call("execute"), reads[2]]).length, 4);
   assert.equal(groupWords([...reads, call("search")]), "3 files, 1 search");
+});
+
+test("a file that was read says which lines", () => {
+  const lines = (/** @type {number[]} */ numbers) => numbers.map((n) => `<div class="line"><span class="num">${n}</span><span class="src">x</span></div>`).join("");
+  const read = (/** @type {object[]} */ sections) => linesRead(call("read", { sections }));
+  assert.equal(read([{ kind: "file", html: lines([7, 8, 9]) }]), "7–9");
+  assert.equal(read([{ kind: "file", html: lines([1, 2, 184]), cutLines: 181 }]), "1–184");
+  assert.equal(read([{ kind: "file", html: lines([3]) }]), "3");
+  assert.equal(read([{ kind: "text", html: "<p>1</p>" }]), "");
+  assert.equal(read([]), "");
 });
 
 test("leave that was given automatically is said", () => {
