@@ -98,6 +98,8 @@ const SCENES = {
   },
   "flood-prose": (id) => flood(id, "", (at) => `word number ${at} and more `, "the last word"),
   "flood-code": (id) => flood(id, "```rust\n", (at) => `let x${at} = f(${at}); // ok\n`, "// the last word\n```"),
+  "flood-mixed": (id) => flood(id, "# Mixed\n", (at) => (at % 100 === 0 ? "\n\n```rust\n" : at % 100 === 50 ? "```\n\n- a list\n- of two\n\n" : `let x${at} and more words `), "the last word"),
+  wait: async () => void (await sleep(4000)),
   hostile: async (id) => say(id, chunk("<img src=x onerror=\"parent.hacked=1\"><script>parent.hacked=1</script> [x](javascript:parent.hacked=1) ![p](https://example.invalid/p.png)")),
   markup: async (id) => say(id, chunk("Before.\n\n<details>\n  <summary>More</summary>\n</details>\n\nAfter.")),
   print: async (id) => {
