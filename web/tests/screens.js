@@ -1,7 +1,7 @@
 // Takes a picture of every screen, from the real binary, into docs/screenshots/. `npm run screens -- DIRECTORY` takes
 // each of them in both themes and at three widths instead, to look at.
 import { chromium } from "@playwright/test";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, current, newSession, projectRow, send, sessionRow, tab } from "./browser/app.js";
@@ -48,7 +48,7 @@ function past(app) {
  * @param {(page: Page, app: App, shot: Shot) => Promise<void>} visit
  */
 async function visit({ script = "story", theme = "dark", used = true, prepare = () => {} }, visit) {
-  if (wanted && theme === "light") return;
+  if (wanted && (theme === "light" || only === "09")) return;
   const app = machine(script);
   if (used) past(app);
   prepare(app);
@@ -135,7 +135,6 @@ await visit({ used: false }, async (page, _, shot) => {
 });
 
 for (const theme of /** @type {const} */ (["dark", "light"])) {
-  const mark = theme === "dark" ? "02" : "07";
   await visit({ theme }, async (page, app, shot) => {
     const frame = await workday(page, app);
     await frame.getByText("64%").waitFor();
@@ -221,5 +220,36 @@ await visit({ script: "no-handshake" }, async (page, _, shot) => {
   await page.getByRole("button", { name: "Retry" }).waitFor();
   await shot("04d-error");
 });
+
+/** Every state and control, drawn by the product's own modules on a page that only these tests serve. */
+async function states(/** @type {"dark" | "light"} */ theme, /** @type {string} */ name) {
+  const app = await machine("").start();
+  const page = await browser.newPage({ viewport: WIDE, colorScheme: theme });
+  const own = (/** @type {string} */ file) => readFileSync(new URL(`./states/${file}`, import.meta.url), "utf8");
+  const sheets = ["shell/index.html", "portlet/index.html"].flatMap((file) => readFileSync(new URL(`../${file}`, import.meta.url), "utf8").match(/<link rel="stylesheet"[^>]*>/g) ?? []);
+  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>States</title><script src="/shared/theme-first.js"></script>${[...new Set(sheets)].join("")}<link rel="stylesheet" href="/states.css"><body><script type="module" src="/states.js"></script>`;
+  for (const [path, contentType, body] of [["states", "text/html", html], ["states.js", "text/javascript", own("states.js")], ["states.css", "text/css", own("states.css")]]) await page.route(`**/${path}`, (route) => route.fulfill({ contentType, body }));
+  try {
+    await page.goto(app.link);
+    await page.goto(new URL("/states", app.link).href);
+    await page.locator("html[data-ready]").waitFor();
+    const cdp = await page.context().newCDPSession(page);
+    const { root } = await cdp.send("DOM.getDocument");
+    await cdp.send("CSS.enable");
+    for (const [selector, forced] of [["#hovered", ["hover"]], ["#focused", ["focus-visible"]], ["#focused-button", ["focus-visible"]], [".menu-item", ["hover"]], [".three textarea", ["focus"]], [".three form", ["focus-within"]]]) {
+      const { nodeId } = await cdp.send("DOM.querySelector", { nodeId: root.nodeId, selector: String(selector) });
+      await cdp.send("CSS.forcePseudoState", { nodeId, forcedPseudoClasses: /** @type {string[]} */ (forced) });
+    }
+    await page.screenshot({ path: join(folder, `${name}.png`) });
+    console.log(name);
+  } finally {
+    await page.close();
+    await app.remove();
+  }
+}
+if (!wanted || !only || "09".startsWith(only)) {
+  await states("dark", "09-states");
+  await states("light", "09b-states-light");
+}
 
 await browser.close();

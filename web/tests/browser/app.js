@@ -76,7 +76,7 @@ export class App {
 
   async remove() {
     await this.stop();
-    rmSync(this.home, { recursive: true, force: true });
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
   /** A directory under home. @param {string} name */
@@ -175,8 +175,11 @@ export const current = (page) => page.frameLocator("iframe.portlet[data-current]
 
 /** @param {import("@playwright/test").FrameLocator} frame @param {string} text */
 export async function send(frame, text) {
+  const before = await frame.locator(".user-turn").count();
   await frame.locator("textarea").fill(text);
   await frame.getByRole("button", { name: "Send" }).click();
+  // The page has taken it: from now on it shows this turn's state and not the last one's.
+  await expect(frame.locator(".user-turn")).toHaveCount(before + 1);
 }
 
 /** The turn is over. @param {import("@playwright/test").FrameLocator} frame */
