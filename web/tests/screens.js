@@ -88,9 +88,6 @@ async function visit({ script = "story", theme = "dark", used = true, prepare = 
   }
 }
 
-/** @param {App} app @param {string} project @param {string} name */
-const go = (app, project, name) => writeFileSync(join(app.home, "code", project, name), "");
-
 /** A day's work: some that finished, one that failed, three that work. @param {Page} page @param {App} app */
 async function workday(page, app) {
   const begin = async (/** @type {string} */ project, /** @type {string} */ words) => {
@@ -115,7 +112,7 @@ async function workday(page, app) {
   await begin("atlas-web", "Virtualize the activity feed");
   await begin("atlas-api", "Fix flaky auth refresh test");
   await tab(page, "Move the relay").click();
-  for (const project of ["atlas-web", "atlas-api"]) go(app, project, "go");
+  for (const project of ["atlas-web", "atlas-api"]) app.release(project, "go");
   await page.locator(".inbox-row").nth(2).waitFor();
   return current(page);
 }
@@ -162,7 +159,7 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await shot("06b-settings");
       await page.keyboard.press("Escape");
     }
-    go(app, "atlas-api", "tests");
+    app.release("atlas-api", "tests");
     await frame.getByText("protocol no").waitFor();
     await frame.getByRole("button", { name: "Scroll to bottom" }).click();
     await shot(theme === "dark" ? "02b-main-streaming" : "07b-light-streaming");

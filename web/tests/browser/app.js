@@ -86,9 +86,9 @@ export class App {
     return path;
   }
 
-  /** Lets an agent that waits in a project go on. @param {string} name */
-  release(name) {
-    writeFileSync(join(this.home, "code", name, "release"), "");
+  /** Lets an agent that waits in a project go on. @param {string} name @param {string} [file] What it waits for. */
+  release(name, file = "release") {
+    writeFileSync(join(this.home, "code", name, file), "");
   }
 
   /** Lets a scripted agent that crashed start again. */

@@ -79,6 +79,16 @@ const SCENES = {
     say(id, { sessionUpdate: "tool_call_update", toolCallId: "run1", status: "completed", content: [{ type: "content", content: text("14 tests passed") }], rawOutput: { exit_code: 0 } });
     say(id, chunk("They pass."));
   },
+  interleave: async (id, cwd, cancelled) => {
+    const update = (/** @type {string} */ call, /** @type {object} */ more) => say(id, { sessionUpdate: "tool_call_update", toolCallId: call, ...more });
+    for (const call of ["one", "two"]) say(id, { sessionUpdate: "tool_call", toolCallId: call, title: `Run ${call}`, kind: "execute", status: "in_progress", rawInput: { command: `make ${call}` } });
+    for (const part of ["first", "second"]) for (const call of ["one", "two"]) update(call, { _meta: { terminal_output_delta: { data: `${part} of ${call}\n` } } });
+    await released(cwd, cancelled);
+    update("two", { status: "failed", rawOutput: { exit_code: 2 } });
+    await released(cwd, cancelled, "release-one");
+    update("one", { status: "completed", rawOutput: { exit_code: 0 } });
+    say(id, chunk("Both are done."));
+  },
   edit: async (id, cwd) => {
     say(id, { sessionUpdate: "tool_call", toolCallId: "edit1", title: "Edit a.ts", kind: "edit", status: "completed", locations: [{ path: join(cwd, "a.ts") }], content: [{ type: "diff", path: join(cwd, "a.ts"), oldText: "let a = 1;\n", newText: "const a = 2;\n" }] });
     say(id, chunk("Edited."));
