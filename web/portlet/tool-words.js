@@ -49,7 +49,9 @@ export function wordsOf(call, { root, home }) {
   const kind = kindOf(call);
   const [icon, now, then] = KINDS[kind] ?? ["wrench", "", ""];
   const creates = kind === "edit" && /^(write|create)/i.test(call.toolName);
-  const verb = creates ? "Create" : (stateOf(call) === "running" ? now : then) || call.toolName;
+  // What was interrupted was not done.
+  const isDone = stateOf(call) === "done" || stateOf(call) === "failed";
+  const verb = creates ? "Create" : (isDone ? then : now) || call.toolName;
   const text = (/** @type {string} */ name) => (typeof call.toolArguments[name] === "string" ? /** @type {string} */ (call.toolArguments[name]) : "");
   const path = call.tool?.locations?.[0]?.path ?? call.sections?.find((section) => section.path)?.path ?? (text("file_path") || text("path"));
   const command = call.tool?.command ?? text("command");

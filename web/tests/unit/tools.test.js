@@ -14,6 +14,8 @@ const call = (kind, more = {}, detail = {}) => ({ ...golden, startedAt: golden.s
 
 test("TC-3.3a: a call is named by what it does to what", () => {
   assert.deepEqual(wordsOf(call("execute", { status: "update" }, { command: "cargo test" }), place), { icon: "terminal", verb: "Run", target: "cargo test", isCode: true });
+  assert.equal(wordsOf(call("execute", {}, { command: "cargo test" }), place).verb, "Ran");
+  assert.equal(wordsOf(call("execute", {}, { command: "cargo test", interrupted: true }), place).verb, "Run");
   assert.equal(wordsOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target, "src/lib.rs");
   assert.equal(wordsOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb, "Create");
   assert.equal(wordsOf(call("search", { toolArguments: { pattern: "TODO" } }), place).target, "TODO");
