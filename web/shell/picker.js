@@ -16,7 +16,7 @@ import { agentState, agentStateWords } from "./footer.js";
  */
 export function openPicker({ store, projectId, create }) {
   let project = projectId;
-  const name = h("span");
+  const name = h("span", { class: "truncate" });
   const choose = h("button", { class: "button", type: "button", "data-kind": "secondary", "aria-haspopup": "menu", "aria-expanded": "false" }, icon("folder"), h("span", { class: "visually-hidden" }, "Project: "), name, icon("chevron-down"));
   const list = h("div", { class: "picker-list", role: "group", "aria-label": "Agents" });
   const dialog = openDialog({ label: "New session", className: "picker" },

@@ -1,7 +1,7 @@
 //! Code blocks.
 //!
-//! `<figure class="code"><figcaption>rust</figcaption><pre><code>…</code></pre></figure>`. The caption is always there,
-//! empty without a language: it is the place for the page's Copy button.
+//! `<figure class="code"><figcaption>Rust<span class="src">src/lib.rs</span></figcaption><pre><code>…</code></pre></figure>`.
+//! The caption is always there, empty without a language: it is the place for the page's Copy button.
 
 use crate::escape;
 use crate::highlight::{self, Highlighter};
@@ -24,7 +24,12 @@ pub fn code(text: &str, language: &str) -> String {
 /// Everything before the first line.
 pub(crate) fn open_into(html: &mut String, info: &str) {
     html.push_str("<figure class=\"code\"><figcaption>");
-    escape::text_into(html, highlight::name(info).unwrap_or_default());
+    escape::text_into(html, &highlight::label(info).unwrap_or_default());
+    if let Some(file) = highlight::file(info) {
+        html.push_str("<span class=\"src\">");
+        escape::text_into(html, file);
+        html.push_str("</span>");
+    }
     html.push_str("</figcaption><pre><code>");
 }
 
