@@ -54,6 +54,6 @@ function agentRow(agent) {
       ? h("span", { class: "agent-note" }, "Found ", h("code", {}, agent.program ?? agent.cliType), agent.version ? ` ${agent.version}` : "")
       : h("span", { class: "agent-note" }, "Not installed: looked for ", h("code", {}, agent.program ?? agent.cliType)),
     h("span", { class: "agent-end" }, agent.installed
-      ? h("span", { class: "agent-ready" }, icon("check"), "Ready")
+      ? agent.loggedIn === false ? "Not logged in yet" : h("span", { class: "agent-ready" }, icon("check"), agent.loggedIn ? "Ready, logged in" : "Ready")
       : agent.installHint ? commandLine(agent.installHint) : null));
 }

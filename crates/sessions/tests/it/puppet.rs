@@ -158,6 +158,7 @@ impl Provider for Puppet {
             version: None,
             program: None,
             install_hint: None,
+            logged_in: None,
             status: AgentStatus::Idle,
         }
     }
