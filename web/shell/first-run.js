@@ -54,7 +54,11 @@ function agentRow(agent) {
     agent.installed
       ? h("span", { class: "agent-note", title: agent.program }, "Found ", h("code", {}, baseName(agent.program ?? agent.cliType)), agent.version ? ` ${agent.version}` : "")
       : h("span", { class: "agent-note" }, "Not installed: looked for ", h("code", {}, agent.program ?? agent.cliType)),
-    agent.installed
-      ? h("span", { class: "agent-end agent-ready" }, icon("check"), "Ready")
+    agent.installed ? readiness(agent)
       : h("span", { class: "agent-end" }, agent.installHint ? commandLine(agent.installHint) : null));
+}
+
+function readiness(agent) {
+  if (agent.loggedIn === false) return h("span", { class: "agent-end" }, "Not logged in yet");
+  return h("span", { class: "agent-end agent-ready" }, icon("check"), agent.loggedIn ? "Ready, logged in" : "Ready");
 }

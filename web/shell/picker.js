@@ -104,5 +104,6 @@ function note(agent, store) {
   for (const session of store.state.sessions.values()) if (session.cliType === agent.cliType && (session.continuity === "live" || session.continuity === "resumed")) live += 1;
   if (agent.status === "connected" || live) return live === 1 ? "Running, 1 session" : `Running, ${live} sessions`;
   if (agent.status === "disconnected") return "Reconnects when you create the session";
-  return agent.version ? `Version ${agent.version}` : "Starts when you create the session";
+  const words = [agent.version ? `Version ${agent.version}` : "", agent.loggedIn === undefined ? "" : agent.loggedIn ? "logged in" : "not logged in yet"].filter(Boolean).join(", ");
+  return words || "Starts when you create the session";
 }

@@ -51,7 +51,7 @@ use crate::provider::{
     StatusReport, Trial,
 };
 
-pub use self::agent::{AcpAgent, AgentDefinitionError, parse_agents};
+pub use self::agent::{AcpAgent, AgentDefinitionError, ConfiguredAgents, parse_agents};
 pub use self::history::read_lines;
 pub use self::settings::AcpSettings;
 
@@ -200,6 +200,7 @@ impl Provider for AcpProvider {
             installed: program.is_ok(),
             version,
             program: Some(agent.command.program.to_string_lossy().into_owned()),
+            logged_in: program.is_ok().then(|| login::evident(agent)).flatten(),
             install_hint: agent.install_hint.clone(),
             status: self.context.status.borrow().status,
         }

@@ -202,6 +202,7 @@ impl Provider for Puppet {
             version: None,
             program: None,
             install_hint: None,
+            logged_in: None,
             status: AgentStatus::Idle,
         }
     }
