@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { hearPortlets, hearShell, tellPortlet } from "../../shared/bus.js";
+
+/** A window of the page: what hears, and where it lies. */
+const page = /** @type {any} */ (globalThis);
+const shell = { name: "the shell" };
+const stranger = { name: "a stranger" };
+const HOME = "http://127.0.0.1:3000";
+/** @type {((event: object) => void)[]} */
+let ears = [];
+
+/** @param {any} parent */
+function openPage(parent) {
+  ears = [];
+  Object.assign(page, { location: { origin: HOME }, window: page, parent: parent ?? page, addEventListener: (/** @type {string} */ _, /** @type {any} */ ear) => ears.push(ear) });
+}
+
+/** What is heard of these events. @param {(heard: (...words: any[]) => void) => void} hear @param {object[]} events */
+function heardOf(hear, events) {
+  /** @type {any[]} */
+  const heard = [];
+  hear((...words) => heard.push(words));
+  for (const event of events) for (const ear of ears) ear(event);
+  return heard;
+}
+
+test("a portlet hears the shell of its own page and nobody else", () => {
+  openPage(shell);
+  const data = { kind: "visible", visible: true };
+  const good = { origin: HOME, source: shell, data };
+  const foreign = [
+    { ...good, origin: "http://evil.example" },
+    { ...good, origin: "null" },
+    { ...good, origin: "http://127.0.0.1:3001" },
+    { ...good, source: stranger },
+    { ...good, source: null },
+    { ...good, source: page },
+  ];
+  assert.deepEqual(heardOf(hearShell, [...foreign, good]), [[data]]);
+});
+
+test("a page that is no portlet hears no shell, not even itself", () => {
+  openPage(null);
+  assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]), []);
+});
+
+test("the shell hears windows of its own origin only, and is told which one spoke", () => {
+  openPage(null);
+  const data = { kind: "ready" };
+  const good = { origin: HOME, source: stranger, data };
+  const foreign = [{ ...good, origin: "http://localhost:3000" }, { ...good, origin: "" }, { ...good, source: null }];
+  assert.deepEqual(heardOf(hearPortlets, [...foreign, good]), [[stranger, data]]);
+});
+
+test("what has not the shape of a message is let go", () => {
+  openPage(shell);
+  const shapes = [null, undefined, "ready", 7, [], {}, { kind: "no such" }, { kind: "constructor" }, { kind: "__proto__" }, { kind: "request", id: "1", message: {} }, { kind: "request", id: 1, message: null }, { kind: "say", text: 7 }, { kind: ["ready"] }];
+  for (const data of shapes) {
+    assert.deepEqual(heardOf(hearPortlets, [{ origin: HOME, source: stranger, data }]), [], JSON.stringify(data));
+    assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
+  }
+});
+
+test("a portlet is told by its own origin, so that a page in its place hears nothing", () => {
+  openPage(null);
+  /** @type {any[]} */
+  const told = [];
+  tellPortlet(/** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...words) => told.push(words) }), { kind: "online", online: true });
+  assert.deepEqual(told, [[{ kind: "online", online: true }, HOME]]);
+});
