@@ -58,6 +58,7 @@ function agentRow(agent) {
       : h("span", { class: "agent-end" }, agent.installHint ? commandLine(agent.installHint) : null));
 }
 
+/** @param {AgentInfo} agent */
 function readiness(agent) {
   if (agent.loggedIn === false) return h("span", { class: "agent-end" }, "Not logged in yet");
   return h("span", { class: "agent-end agent-ready" }, icon("check"), agent.loggedIn ? "Ready, logged in" : "Ready");
