@@ -106,6 +106,11 @@ async fn a_line_beyond_all_bounds_is_left_out_and_the_rest_is_heard() {
     let turn = provider.send_message(&session.id, &format!("say:before\nhuge:{bytes}\nsay:after")).await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["before", "after"]);
+    let notice = format!(
+        "Something Claude Code said was left out: a line is longer than {} bytes.",
+        agent_process::LINE_BYTES_MAX
+    );
+    assert!(session.text().contains(&notice), "{session:#?}");
     soon("the end", provider.shutdown()).await;
 }
 

@@ -119,6 +119,55 @@ fn a_page_holds_no_more_than_asked_for_beyond_what_belongs_together() {
     assert!(page.older.is_some());
 }
 
+/// A call of a sub-agent that said so many things, each of so many bytes.
+fn with_sub_agent(messages: usize, bytes: usize) -> Written {
+    let written = Written::new().user("u1", None, "go").calls("a1", "u1", "m1", "task");
+    let written = written.result("u2", "a1", "task", "done");
+    let directory = written.directory.path().join(ID).join("subagents");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("agent-x.meta.json"), json!({"toolUseId": "task"}).to_string()).unwrap();
+    let mut lines = String::new();
+    let mut parent = Value::Null;
+    for number in 0..messages {
+        let text = format!("{number} {}", "x".repeat(bytes));
+        let call = format!("c{number}");
+        let said =
+            json!([{"type": "text", "text": text}, {"type": "tool_use", "id": call, "name": "Bash", "input": {}}]);
+        let result = json!([{"type": "tool_result", "tool_use_id": call, "content": "ok"}]);
+        for (kind, uuid, message) in [
+            ("assistant", format!("s{number}"), json!({"id": format!("sm{number}"), "content": said})),
+            ("user", format!("r{number}"), json!({"role": "user", "content": result})),
+        ] {
+            let entry = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": true,
+                "timestamp": "2026-11-15T18:56:15.000Z", "sessionId": ID, "message": message});
+            lines += &format!("{entry}\n");
+            parent = uuid.into();
+        }
+    }
+    std::fs::write(directory.join("agent-x.jsonl"), lines).unwrap();
+    written
+}
+
+#[test]
+fn a_sub_agent_that_did_much_is_shown_whole() {
+    let written = with_sub_agent(450, 10);
+    let history = written.file().read(None, 50).unwrap();
+    let of_sub_agent = history.items.iter().filter(|item| item.parent_item_id.is_some());
+    assert_eq!(of_sub_agent.count(), 900);
+    assert!(!texts(&history).concat().contains("left out"));
+}
+
+#[test]
+fn a_sub_agent_that_did_too_much_to_be_read_says_that_something_is_missing() {
+    let written = with_sub_agent(120, 100_000);
+    let history = written.file().read(None, 50).unwrap();
+    let texts = texts(&history);
+    let notices = texts.iter().filter(|text| text.contains("What this sub-agent did first is left out here"));
+    assert_eq!(notices.count(), 1);
+    assert!(texts.iter().any(|text| text.starts_with("119 x")), "the newest is there");
+    assert!(!texts.iter().any(|text| text.starts_with("0 x")));
+}
+
 #[test]
 fn a_branch_that_was_left_is_not_part_of_the_conversation() {
     let written = Written::new()

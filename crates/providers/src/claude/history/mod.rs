@@ -16,14 +16,15 @@ use std::time::{Duration, SystemTime};
 
 use protocol::{AgentSessionId, CliType, ItemId, SessionFacts, StreamEvent, Timestamp, TurnId, TurnRecord};
 use serde::Deserialize;
+use serde_json::json;
 use upserts::{Emission, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 use super::translate::{Said, Source, Translator};
 use super::wire::{Block, Line};
 use crate::provider::{History, HistoryCursor};
 
-/// What is shown of one sub-agent: its newest items.
-const SUB_AGENT_ITEMS_MAX: usize = 200;
+/// What is read of sub-agents for one stretch. Each is shown whole, as it was live, unless there is more than this of them.
+const SUB_AGENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Sub-agents of sub-agents are followed this far.
 const DEPTH_MAX: usize = 4;
 
@@ -83,6 +84,7 @@ struct Replay {
     places: HashMap<ItemId, usize>,
     turns: Vec<TurnRecord>,
     facts: SessionFacts,
+    sub_agents_bytes: usize,
 }
 
 impl Replay {
@@ -94,6 +96,7 @@ impl Replay {
             places: HashMap::new(),
             turns: Vec::new(),
             facts: SessionFacts::default(),
+            sub_agents_bytes: 0,
         }
     }
 
@@ -126,14 +129,36 @@ impl Replay {
     }
 
     fn sub_agent(&mut self, call: &str, path: &Path, sub_agents: &SubAgents, depth: usize) {
-        let page = File::open(path).and_then(|file| page::read(&file, None, SUB_AGENT_ITEMS_MAX, true));
-        match page {
+        if self.sub_agents_bytes >= SUB_AGENTS_BYTES_MAX {
+            return self.left_out(
+                call,
+                "What this sub-agent did is left out here: there is too much of it to be read at once.",
+            );
+        }
+        match File::open(path).and_then(|file| page::read(&file, None, usize::MAX, true)) {
             Ok(page) => {
+                if page.older.is_some() {
+                    self.left_out(
+                        call,
+                        "What this sub-agent did first is left out here: there is too much of it to be read at once.",
+                    );
+                }
+                self.sub_agents_bytes += page.entries.iter().map(Vec::len).sum::<usize>();
                 for entry in &page.entries {
                     self.entry(entry, Some(call), sub_agents, depth);
                 }
             }
             Err(error) => tracing::debug!(%error, "the file of a sub-agent cannot be read"),
+        }
+    }
+
+    /// Says in a sub-agent's place that something is missing there.
+    fn left_out(&mut self, call: &str, words: &str) {
+        let message =
+            json!({"id": format!("{call}.left-out"), "content": [{"type": "text", "text": format!("*{words}*")}]});
+        let line = json!({"type": "assistant", "message": message, "parent_tool_use_id": call});
+        if let Ok(line) = Line::parse(line.to_string().as_bytes()) {
+            self.hear(|translator, out| out.extend(translator.line(line, Timestamp::default())));
         }
     }
 

@@ -33,11 +33,22 @@ impl Session {
             Ok(None) => self.output = None,
             Err(LineError::TooLong(error)) => {
                 tracing::warn!(session = %self.id, %error, "a line of Claude Code was too long and is left out");
+                self.tell_left_out(&format!("Something Claude Code said was left out: {error}."));
             }
             Err(LineError::Io(error)) => {
                 tracing::warn!(session = %self.id, %error, "Claude Code's output cannot be read");
                 self.output = None;
             }
+        }
+    }
+
+    /// A word of ours, in the turn that runs or in one of its own.
+    fn tell_left_out(&mut self, words: &str) {
+        let is_running = self.translator.turn().is_some();
+        let said = self.translator.left_out(words, now());
+        self.tell(said);
+        if !is_running && self.translator.turn().is_some() {
+            self.close_turn(ResponseStatus::Completed);
         }
     }
 

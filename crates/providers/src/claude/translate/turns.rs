@@ -6,6 +6,7 @@ use protocol::{
     TurnRecordStatus, Usage,
 };
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{COMPACTED, Said, Source, Translator, Turn, say_facts, trouble};
 use crate::claude::PROVIDER_ID;
@@ -93,6 +94,13 @@ impl Translator {
         let Some(id) = id.filter(|id| self.is_new(id)) else { return };
         let turn = self.speaking(&id, at, out);
         self.say_message(&turn, &id, text.into(), Origin::System, at, out);
+    }
+
+    /// A word of ours about what could not be read.
+    pub fn left_out(&mut self, words: &str, at: Timestamp) -> Vec<Said> {
+        let mut said = Vec::new();
+        self.notice(Some(Uuid::new_v4().to_string()), words, at, &mut said);
+        said
     }
 
     /// The word of a compaction that was held back, now that its turn is known.

@@ -7,7 +7,7 @@ use providers::claude::{ClaudeConfig, ClaudeProvider};
 use providers::{NewSession, Provider, ProviderError};
 
 use super::{Bench, kill_claude, output, programs_in, tool};
-use crate::listener::soon;
+use crate::listener::{Listener, soon};
 
 /// TC-3.2c.
 #[tokio::test]
@@ -87,6 +87,19 @@ async fn clear_goes_on_under_another_id() {
     let turn = provider.send_message(&second, "say:two").await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["two"]);
+
+    // Its command line still names the conversation it began with, which is nobody's now; the other one is its own.
+    let mut old = Listener::new(provider.load_session(bench.open(&first)).await.unwrap().session);
+    let turn = provider.send_message(&first, "say:and the first again").await.unwrap();
+    old.until_end_of(&turn).await;
+    assert_eq!(old.said(&turn), ["and the first again"], "{old:#?}");
+    let elsewhere = bench.provider();
+    let mut other = Listener::new(elsewhere.load_session(bench.open(&second)).await.unwrap().session);
+    let turn = elsewhere.send_message(&second, "say:never").await.unwrap();
+    other.until_end_of(&turn).await;
+    let (_, words) = other.error_of(&turn).unwrap();
+    assert!(words.contains("Another Claude Code has this session"), "{words}");
+    soon("the end", elsewhere.shutdown()).await;
     soon("the end", provider.shutdown()).await;
 }
 

@@ -129,6 +129,11 @@ async fn cancel_in_a_text_keeps_what_was_said_and_the_session_goes_on() {
     soon("the end", provider.shutdown()).await;
 }
 
+fn is_sleep(program: &std::path::Path) -> bool {
+    // Where one program is many, its name says so.
+    program.file_name().is_some_and(|name| matches!(name.to_str(), Some("sleep" | "coreutils" | "busybox")))
+}
+
 #[tokio::test]
 async fn cancel_in_a_tool_ends_the_tool() {
     let bench = Bench::new().await;
@@ -149,12 +154,27 @@ async fn cancel_in_a_tool_ends_the_tool() {
         }
     })
     .await;
+    let sleepers =
+        || super::programs_in(bench.project.path()).into_iter().filter(|(_, program)| is_sleep(program)).count();
+    soon("the command", async {
+        while sleepers() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
     provider.cancel_turn(&session.id).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
     let items = session.of(&turn);
     assert!(detail(tool(&items, "Bash")).interrupted);
     assert_eq!(session.said(&turn), Vec::<String>::new());
+    soon("the command to be gone", async {
+        while sleepers() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert!(provider.is_alive(&session.id), "the command is ended, not the program");
     soon("the end", provider.shutdown()).await;
 }
 
