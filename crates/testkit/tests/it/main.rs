@@ -8,6 +8,7 @@ mod claude;
 mod command_line;
 mod crash;
 mod doctor;
+mod ending;
 mod flood;
 mod lifecycle;
 mod pages;
