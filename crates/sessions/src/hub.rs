@@ -478,6 +478,11 @@ impl HubCore {
         self.catalog.session(id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
     }
 
+    /// The message the session was working on when the server ended, or works on now.
+    pub(crate) fn unanswered(&self, id: &SessionId) -> Option<String> {
+        self.catalog.session(id)?.unanswered
+    }
+
     pub(crate) fn project(&self, id: &ProjectId) -> Result<Project, ServiceError> {
         self.catalog.project(id).ok_or_else(|| ServiceError::ProjectNotFound(id.clone()))
     }

@@ -122,7 +122,7 @@ impl Session {
         let number = self.sends;
         self.sending = Some(number);
         self.sender = requester;
-        self.hub.catalog().touch(&self.id, now());
+        self.hub.catalog().turn_begins(&self.id, now(), &content);
         let (hub, provider, id) = (Arc::clone(&self.hub), Arc::clone(&self.provider), self.id.clone());
         self.calls.spawn(async move {
             hub.title_by(&id, &content).await;

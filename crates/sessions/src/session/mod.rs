@@ -343,7 +343,7 @@ impl Session {
             self.sender.take().into_iter().collect()
         };
         if event.is_end() {
-            self.hub.catalog().touch(&self.id, now());
+            self.hub.catalog().turn_ended(&self.id, now());
         } else {
             self.sending = None;
             self.prompted = true;
@@ -418,6 +418,7 @@ impl Session {
                     self.sending = None;
                     if sent.is_err() {
                         self.sender = None;
+                        self.hub.catalog().turn_ended(&self.id, now());
                         // Its turn will never be, so it has no end that could answer them.
                         self.answer_cancellers();
                     }

@@ -13,6 +13,7 @@ mod flood;
 mod lifecycle;
 mod pages;
 mod real;
+mod service;
 mod sessions;
 mod soak;
 mod stress;
