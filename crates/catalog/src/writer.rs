@@ -60,7 +60,7 @@ struct Waiting {
 
 #[derive(Debug)]
 enum Request {
-    Change(Change),
+    Change(Box<Change>),
     Flush,
 }
 
@@ -89,7 +89,7 @@ impl Shared {
     }
 
     pub(crate) async fn change(&self, change: Change) -> Result<(), CatalogError> {
-        self.request(Request::Change(change)).await
+        self.request(Request::Change(Box::new(change))).await
     }
 
     pub(crate) async fn flush(&self) -> Result<(), CatalogError> {
@@ -209,8 +209,8 @@ impl Writer {
             match request {
                 Request::Flush => flushes.push(answer),
                 Request::Change(change) => match change.file() {
-                    FileKind::Projects => projects.push((change, answer)),
-                    FileKind::Sessions => sessions.push((change, answer)),
+                    FileKind::Projects => projects.push((*change, answer)),
+                    FileKind::Sessions => sessions.push((*change, answer)),
                 },
             }
         }
