@@ -1,4 +1,5 @@
-//! What is left when a server and a guardian were killed in one moment, ended by the next server.
+//! What is left of agents: waited for at the end of a server, and ended by the next one when a server and a guardian were
+//! killed in one moment.
 //!
 //! Then the kernel ends the agent, but nobody is there to end what the agent had started. Linux only: elsewhere nobody
 //! carries a mark that can be read.
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal};
+use tokio::time::Instant;
 
 use crate::guardian;
 use crate::procfs;
@@ -33,6 +35,20 @@ pub fn end_leftovers() -> usize {
         std::thread::park_timeout(LOOK_AGAIN);
     }
     ended
+}
+
+/// Waits until nothing that an agent of this server was is there any more: also of one whose start was given up, which its
+/// guardian ends by itself. False if something is when the time is over.
+pub async fn all_gone(deadline: Instant) -> bool {
+    let (server, program) = (rustix::process::getpid(), own_program());
+    let is_left = || procfs::all_marked().any(|(_, mark)| server_of(&mark, &program) == Some(server));
+    while is_left() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    true
 }
 
 fn left_behind() -> Vec<Pid> {

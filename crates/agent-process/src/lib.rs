@@ -46,7 +46,7 @@ pub use framing::{LINE_BYTES_MAX, Line};
 pub use guardian::guardian_entry;
 pub use handle::ProcessHandle;
 pub use inherited::is_ignored;
-pub use leftovers::end_leftovers;
+pub use leftovers::{all_gone, end_leftovers};
 pub use process::AgentProcess;
 pub use reader::LineReader;
 pub use stderr::STDERR_TAIL_BYTES;

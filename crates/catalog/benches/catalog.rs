@@ -116,7 +116,7 @@ fn touch_and_read_back_during_writes(bencher: Bencher) {
         let mut at = 1_900_000_000_000;
         bencher.bench_local(|| {
             at += 1;
-            catalog.touch(&id, Timestamp::from_unix_ms(at));
+            catalog.turn_ended(&id, Timestamp::from_unix_ms(at));
             catalog.session(&id)
         });
         stop.store(true, std::sync::atomic::Ordering::Relaxed);

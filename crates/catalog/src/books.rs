@@ -13,6 +13,20 @@ use crate::error::CatalogError;
 use crate::files::FileKind;
 use crate::record::{ProjectRecord, SessionRecord};
 
+/// What moves with every message and every end of a turn, and may be on the disk a moment later.
+#[derive(Clone, Debug)]
+pub(crate) struct Touch {
+    pub(crate) at: Timestamp,
+    pub(crate) unanswered: Option<String>,
+}
+
+impl Touch {
+    /// As the session is now.
+    pub(crate) fn of(session: &Arc<SessionRecord>) -> Self {
+        Self { at: session.last_active_at, unanswered: session.unanswered.clone() }
+    }
+}
+
 /// Removed projects that can be taken back as they were. Nobody undoes more than this; it bounds what a long run holds.
 const REMOVED_MAX: usize = 256;
 
@@ -160,14 +174,14 @@ impl Books {
         Ok(())
     }
 
-    /// Moves `lastActiveAt` forward. Says whether it moved.
-    pub(crate) fn touch(&mut self, id: &SessionId, at: Timestamp) -> bool {
+    /// Moves `lastActiveAt` forward and sets what is worked on. Says whether anything changed.
+    pub(crate) fn touch(&mut self, id: &SessionId, touch: &Touch) -> bool {
         let later = |session: &mut SessionRecord| {
-            let moves = at > session.last_active_at;
+            let moves = touch.at > session.last_active_at;
             if moves {
-                session.last_active_at = at;
+                session.last_active_at = touch.at;
             }
-            moves
+            moves | replace(&mut session.unanswered, &touch.unanswered)
         };
         // An unknown id is nothing to touch.
         self.edit(id, later).unwrap_or(false)

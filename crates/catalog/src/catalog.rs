@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use protocol::{PathCompletion, Project, ProjectId, SessionId, Timestamp};
 use serde_json::Map;
 
-use crate::books::Change;
+use crate::books::{Change, Touch};
 use crate::directory::DataDirectory;
 use crate::error::CatalogError;
 use crate::lock::DirectoryLock;
@@ -183,10 +183,15 @@ impl Catalog {
         self.shared().change(Change::SetId { from: from.clone(), to: to.clone() }).await
     }
 
-    /// Moves `lastActiveAt` forward, for readers at once and on the disk within half a second. An earlier moment and an
-    /// unknown session change nothing.
-    pub fn touch(&self, id: &SessionId, at: Timestamp) {
-        self.shared().touch(id, at);
+    /// The session was given a message: `lastActiveAt` moves, never back, and the beginning of the message is kept until
+    /// [`Self::turn_ended`]. For readers at once, and on the disk within half a second. An unknown session changes nothing.
+    pub fn turn_begins(&self, id: &SessionId, at: Timestamp, message: &str) {
+        self.shared().touch(id, &Touch { at, unanswered: Some(crate::title_from(message)) });
+    }
+
+    /// The message was answered, or never will be. As [`Self::turn_begins`].
+    pub fn turn_ended(&self, id: &SessionId, at: Timestamp) {
+        self.shared().touch(id, &Touch { at, unanswered: None });
     }
 
     /// Returns when everything said before is on the disk.

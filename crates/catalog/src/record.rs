@@ -42,6 +42,9 @@ pub struct SessionRecord {
     pub created_at: Timestamp,
     /// Whether a first prompt was ever sent. Before that the session is on no agent's disk.
     pub prompted: bool,
+    /// The beginning of the message that the agent is working on. One that is here at a start was cut short with the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<String>,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -58,12 +61,13 @@ impl SessionRecord {
             last_active_at: now,
             created_at: now,
             prompted: false,
+            unanswered: None,
             extra: Map::new(),
         }
     }
 }
 
-/// A session as a file may hold it: `prompted` came later than the rest.
+/// A session as a file may hold it: `prompted` and `unanswered` came later than the rest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -75,6 +79,7 @@ struct Written {
     last_active_at: Timestamp,
     created_at: Timestamp,
     prompted: Option<bool>,
+    unanswered: Option<String>,
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
@@ -91,6 +96,7 @@ impl From<Written> for SessionRecord {
             title: written.title,
             last_active_at: written.last_active_at,
             created_at: written.created_at,
+            unanswered: written.unanswered,
             extra: written.extra,
         }
     }

@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use protocol::{SessionId, Timestamp};
+use protocol::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::books::{Books, Change};
+use crate::books::{Books, Change, Touch};
 use crate::directory::DataDirectory;
 use crate::error::CatalogError;
 use crate::files::{self, FileKind};
@@ -60,7 +60,7 @@ struct Waiting {
 
 #[derive(Debug)]
 enum Request {
-    Change(Change),
+    Change(Box<Change>),
     Flush,
 }
 
@@ -89,16 +89,16 @@ impl Shared {
     }
 
     pub(crate) async fn change(&self, change: Change) -> Result<(), CatalogError> {
-        self.request(Request::Change(change)).await
+        self.request(Request::Change(Box::new(change))).await
     }
 
     pub(crate) async fn flush(&self) -> Result<(), CatalogError> {
         self.request(Request::Flush).await
     }
 
-    pub(crate) fn touch(&self, id: &SessionId, at: Timestamp) {
+    pub(crate) fn touch(&self, id: &SessionId, touch: &Touch) {
         let mut desk = self.desk();
-        if desk.books.touch(id, at) {
+        if desk.books.touch(id, touch) {
             desk.touched.insert(id.clone());
             if desk.touches_due.is_none() {
                 desk.touches_due = Some(Instant::now() + TOUCH_LAG);
@@ -151,7 +151,7 @@ impl Shared {
 /// All that one round of writing takes on.
 struct Batch {
     waiting: Vec<Waiting>,
-    touched: Vec<(SessionId, Timestamp)>,
+    touched: Vec<(SessionId, Touch)>,
     stopping: bool,
 }
 
@@ -160,7 +160,7 @@ impl Desk {
         self.touches_due = None;
         let touched = std::mem::take(&mut self.touched)
             .into_iter()
-            .filter_map(|id| self.books.session(&id).map(|session| session.last_active_at).map(|at| (id, at)))
+            .filter_map(|id| self.books.session(&id).map(Touch::of).map(|touch| (id, touch)))
             .collect();
         Batch { waiting: std::mem::take(&mut self.waiting), touched, stopping: self.stopping }
     }
@@ -209,8 +209,8 @@ impl Writer {
             match request {
                 Request::Flush => flushes.push(answer),
                 Request::Change(change) => match change.file() {
-                    FileKind::Projects => projects.push((change, answer)),
-                    FileKind::Sessions => sessions.push((change, answer)),
+                    FileKind::Projects => projects.push((*change, answer)),
+                    FileKind::Sessions => sessions.push((*change, answer)),
                 },
             }
         }
@@ -227,12 +227,12 @@ impl Writer {
         &mut self,
         kind: FileKind,
         asked: Vec<(Change, oneshot::Sender<Result<(), CatalogError>>)>,
-        touched: Vec<(SessionId, Timestamp)>,
+        touched: Vec<(SessionId, Touch)>,
     ) -> Result<(), CatalogError> {
         // After a failed write the draft knows the touch already; the file still does not.
         let mut differs = !touched.is_empty();
-        for (id, at) in &touched {
-            self.draft.touch(id, *at);
+        for (id, touch) in &touched {
+            self.draft.touch(id, touch);
         }
         let (mut changes, mut answers) = (Vec::new(), Vec::new());
         for (change, answer) in asked {
@@ -265,7 +265,7 @@ impl Writer {
         directory.replace(kind.name(), &bytes)
     }
 
-    fn take_back(&mut self, touched: Vec<(SessionId, Timestamp)>) {
+    fn take_back(&mut self, touched: Vec<(SessionId, Touch)>) {
         let mut desk = self.shared.desk();
         self.draft = desk.books.clone();
         if !touched.is_empty() {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_process::StopLadder;
 use anyhow::Context;
 use catalog::CatalogError;
 use protocol::CliType;
@@ -25,6 +26,8 @@ pub(crate) fn registry(
     let acp = AcpSettings {
         start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
         silence_after: Duration::from_millis(settings.acp_prompt_timeout_ms),
+        // With the time to cancel its turns, less than the server has to stop.
+        stop: StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_millis(1_500) },
         ..AcpSettings::default()
     };
     let mut agents = vec![AcpAgent::codex(&settings.codex_acp_cmd).context("--codex-acp-cmd (CODEX_ACP_CMD)")?];

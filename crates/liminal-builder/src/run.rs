@@ -11,11 +11,15 @@ use catalog::{Catalog, CatalogError, Opened};
 use protocol::CliType;
 use server::{Access, Hosts, Patience, Secret};
 use sessions::{Hub, ServerFacts};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::{agents, browser, farewell, listen};
+
+/// Of the time to stop, what is left for windows to close and for files when agents take all they may.
+const CLOSING_TIME: Duration = Duration::from_millis(2_000);
 
 pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("could not listen for signals")?;
@@ -57,17 +61,20 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
         _ = signals.next() => {}
     }
     say(&farewell::words(&hub.working_sessions(), |session| names(&session.cli_type)));
-    let drained = async {
-        stop.cancel();
-        serving.await;
-        hub.drain().await;
-        catalog.flush().await
-    };
     let stop_time_max = Duration::from_millis(settings.files.stop_time_ms);
+    let agents_until = Instant::now() + stop_time_max.saturating_sub(CLOSING_TIME);
+    let drained = async {
+        let ended = hub.drain(agents_until).await;
+        catalog.flush().await.map_err(explain)?;
+        let gone = agent_process::all_gone(agents_until).await;
+        if ended && gone { Ok(ExitCode::SUCCESS) } else { Err(anyhow!("not every agent has ended; left anyway")) }
+    };
+    // Windows close when the hub has nothing more for them.
+    stop.cancel();
+    let ended = async { tokio::join!(drained, serving).0 };
     tokio::select! {
-        drained = tokio::time::timeout(stop_time_max, drained) => match drained {
-            Ok(Ok(())) => Ok(ExitCode::SUCCESS),
-            Ok(Err(error)) => Err(explain(error)),
+        ended = tokio::time::timeout(stop_time_max, ended) => match ended {
+            Ok(ended) => ended,
             Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; left anyway")),
         },
         asked = signals.next() => Ok(asked.exit_code()),

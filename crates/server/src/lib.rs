@@ -54,7 +54,8 @@ impl Default for Patience {
     }
 }
 
-/// Serves until `stop`. When it returns nothing listens, every request has been answered and every socket is closed.
+/// Serves until `stop`. When it returns nothing listens, every request has been answered and every socket is closed. A
+/// socket closes when the hub has nothing more for its window: whoever stops this drains the hub beside it.
 pub async fn run(listener: TcpListener, access: Access, patience: Patience, hub: Hub, stop: CancellationToken) {
     let (sockets, started) = (TaskTracker::new(), Instant::now());
     let app = App { access, hub, sockets, stop: stop.clone(), started, patience };

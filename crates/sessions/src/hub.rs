@@ -3,6 +3,8 @@
 //! Comes in: requests. Goes out: answers to one window, news to all. Kept out: sockets, wires, files. Locks are held
 //! for a look-up and never across an await.
 
+mod drain;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,6 +53,8 @@ pub(crate) struct HubCore {
 #[derive(Debug, Default)]
 struct Windows {
     next: u64,
+    /// The server has said all it had to say: who comes now is told at once.
+    are_over: bool,
     open: HashMap<u64, Arc<Outbox>>,
 }
 
@@ -123,6 +127,9 @@ impl Hub {
             windows.next += 1;
             let id = windows.next;
             windows.open.insert(id, Arc::clone(&outbox));
+            if windows.are_over {
+                outbox.finish();
+            }
             id
         };
         // Finding programs and asking their versions may take a moment; the greeting does not wait for it.
@@ -194,25 +201,6 @@ impl Hub {
             .collect();
         working.iter().filter_map(|id| self.core.summary(id)).collect()
     }
-
-    /// Ends everything in order: turns are cancelled, what was said is settled, processes are gone, windows are let go.
-    pub async fn drain(&self) {
-        self.core.stopping.cancel();
-        let stopping: Vec<_> = self.core.registry.iter().cloned().collect();
-        let tracker = TaskTracker::new();
-        for provider in stopping {
-            tracker.spawn(async move { provider.shutdown().await });
-        }
-        tracker.close();
-        tracker.wait().await;
-        lock(&self.core.sessions).clear();
-        self.core.stop.cancel();
-        self.core.tasks.close();
-        self.core.tasks.wait().await;
-        for outbox in lock(&self.core.windows).open.values() {
-            outbox.close();
-        }
-    }
 }
 
 impl HubCore {
@@ -227,6 +215,10 @@ impl HubCore {
     /// The server's end has begun.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.is_cancelled()
+    }
+
+    fn unless_stopping(&self) -> Result<(), ServiceError> {
+        if self.is_stopping() { Err(ServiceError::ShuttingDown) } else { Ok(()) }
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {
@@ -271,8 +263,14 @@ impl HubCore {
     ) -> Result<SessionSummary, ServiceError> {
         let provider = Arc::clone(self.registry.get(cli_type)?);
         let project = self.project(project)?;
+        self.unless_stopping()?;
         let creating = provider.create_session(NewSession { project_dir: PathBuf::from(&project.path) });
         let session = contained(creating).await.map_err(|fault| ServiceError::fault(&fault))??;
+        if self.is_stopping() {
+            // It came up behind the back of whoever ended the others.
+            provider.kill_session(&session.id).await.ok();
+            return Err(ServiceError::ShuttingDown);
+        }
         let id = SessionId::new(cli_type, &session.id);
         let record = SessionRecord::new(id.clone(), project.id.clone(), now());
         if let Err(error) = self.catalog.add_session(record).await {
@@ -348,6 +346,7 @@ impl HubCore {
             if let Some(sender) = sessions.get(id) {
                 return Ok(sender.clone());
             }
+            self.unless_stopping()?;
             let (sender, commands) = mpsc::channel(COMMANDS_MAX);
             sessions.insert(id.clone(), sender.clone());
             (sender, (provider, commands))
@@ -381,7 +380,7 @@ impl HubCore {
         self.forget(id);
         for command in left {
             // A task that is gone has nothing to be told.
-            if matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. }) {
+            if matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. } | Command::Drain { .. }) {
                 continue;
             }
             if self.tasks.is_closed() || self.record(id).is_err() {
@@ -477,6 +476,11 @@ impl HubCore {
 
     pub(crate) fn record(&self, id: &SessionId) -> Result<SessionRecord, ServiceError> {
         self.catalog.session(id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
+    }
+
+    /// The message the session was working on when the server ended, or works on now.
+    pub(crate) fn unanswered(&self, id: &SessionId) -> Option<String> {
+        self.catalog.session(id)?.unanswered
     }
 
     pub(crate) fn project(&self, id: &ProjectId) -> Result<Project, ServiceError> {

@@ -38,6 +38,7 @@ pub(crate) struct Outbox {
     state: Mutex<State>,
     ready: Notify,
     gone: CancellationToken,
+    over: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +62,8 @@ enum Slot {
 
 impl Outbox {
     pub(crate) fn new(kind: WindowKind) -> Arc<Self> {
-        Arc::new(Self { kind, state: Mutex::default(), ready: Notify::new(), gone: CancellationToken::new() })
+        let (gone, over) = (CancellationToken::new(), CancellationToken::new());
+        Arc::new(Self { kind, state: Mutex::default(), ready: Notify::new(), gone, over })
     }
 
     pub(crate) fn kind(&self) -> WindowKind {
@@ -136,6 +138,16 @@ impl Outbox {
         self.ready.notify_one();
     }
 
+    /// Nothing more comes: the window is let go once it has read what waits.
+    pub(crate) fn finish(&self) {
+        self.over.cancel();
+        self.ready.notify_one();
+    }
+
+    pub(crate) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
     pub(crate) fn gone(&self) -> &CancellationToken {
         &self.gone
     }
@@ -161,7 +173,7 @@ impl Frames {
         Self { outbox, rendering: None }
     }
 
-    /// The next frame to write; none when the window is to be let go. Nothing is lost when the future is dropped.
+    /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some(rendering) = &mut self.rendering {
@@ -188,6 +200,7 @@ impl Frames {
                     let kind = self.outbox.kind;
                     self.rendering = Some(tokio::task::spawn_blocking(move || snapshot.encode(kind)));
                 }
+                None if self.outbox.over.is_cancelled() => return None,
                 None => self.outbox.ready.notified().await,
             }
         }

@@ -35,6 +35,11 @@ impl Window {
         self.outbox.gone()
     }
 
+    /// Fires when the server ends and nothing more will come than what waits to be read.
+    pub fn over(&self) -> &CancellationToken {
+        self.outbox.over()
+    }
+
     /// Answers a frame that is no request.
     pub fn reject(&self, invalid: InvalidMessage) {
         self.requester(invalid.request_id.clone()).refuse(invalid.into());

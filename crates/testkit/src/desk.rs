@@ -55,6 +55,18 @@ impl Desk {
         std::fs::write(path, "").unwrap_or_else(|error| panic!("{error}"));
     }
 
+    /// Waits until the file of sessions says that this message is being worked on, which it may a moment later.
+    pub async fn until_kept(&self, message: &str) {
+        let (file, words) = (self.app.data_dir().join("sessions.json"), format!("\"unanswered\": \"{message}\""));
+        let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+        crate::within("the file to say what is worked on", async {
+            while !std::fs::read_to_string(&file).unwrap_or_default().contains(&words) {
+                looks.tick().await;
+            }
+        })
+        .await;
+    }
+
     /// What the ACP agent says it was asked, and by which processes.
     pub fn agent_log(&self) -> String {
         std::fs::read_to_string(self.state.join("log")).unwrap_or_default()

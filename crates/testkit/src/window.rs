@@ -110,10 +110,13 @@ impl Window {
     /// # Panics
     /// When the server closes the window instead, or sends what is not in the protocol.
     pub async fn next_frame(&mut self) -> ServerFrame {
-        match within("a frame", self.next_text()).await {
-            Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}")),
-            Err(close) => panic!("the window was closed: {close:?}"),
-        }
+        self.next_or_close().await.unwrap_or_else(|close| panic!("the window was closed: {close:?}"))
+    }
+
+    /// The next frame, or the close frame that the server ends this window with.
+    pub async fn next_or_close(&mut self) -> Result<ServerFrame, Option<CloseFrame>> {
+        let text = within("a frame", self.next_text()).await?;
+        Ok(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}")))
     }
 
     /// The close frame the server ends this window with, once all before it has been read.

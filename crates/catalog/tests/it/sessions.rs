@@ -42,7 +42,7 @@ async fn tc_2_1b_the_most_recent_activity_comes_first() {
         add(&catalog, &project, id, ms).await;
     }
     assert_eq!(listed(&catalog, &project), ["claude-code:b", "codex:a", "codex:c"]);
-    catalog.touch(&session_id("codex:c"), at(4000));
+    catalog.turn_ended(&session_id("codex:c"), at(4000));
     assert_eq!(listed(&catalog, &project), ["codex:c", "claude-code:b", "codex:a"]);
 }
 
@@ -103,7 +103,7 @@ async fn title_first_prompt_and_new_id_are_on_the_disk_when_they_are_confirmed()
     let (old, new) = (session_id("codex:a"), session_id("codex:z"));
     catalog.set_title(&old, "Fix auth bug").await.unwrap();
     catalog.mark_prompted(&old).await.unwrap();
-    catalog.touch(&old, at(7000));
+    catalog.turn_ended(&old, at(7000));
     catalog.change_id(&old, &new).await.unwrap();
     assert_eq!(catalog.session(&old), None);
     let kept = &home.json("sessions.json")["sessions"][0];
@@ -129,7 +129,7 @@ async fn a_change_to_a_session_nobody_knows_is_refused() {
     for result in results {
         assert_eq!(result.unwrap_err().code(), ErrorCode::SessionNotFound);
     }
-    catalog.touch(&nobody, at(1));
+    catalog.turn_ended(&nobody, at(1));
     catalog.flush().await.unwrap();
     assert_eq!(home.names(), ["lock"]);
 }
@@ -156,7 +156,7 @@ async fn a_touch_never_moves_a_session_back_in_time() {
     let catalog = home.open();
     let project = project(&home, &catalog).await;
     add(&catalog, &project, "codex:a", 5000).await;
-    catalog.touch(&session_id("codex:a"), at(4000));
+    catalog.turn_ended(&session_id("codex:a"), at(4000));
     assert_eq!(catalog.session(&session_id("codex:a")).unwrap().last_active_at, at(5000));
 }
 
@@ -169,14 +169,34 @@ async fn a_touch_reaches_the_disk_by_itself_by_a_flush_and_by_a_close() {
     let id = session_id("codex:a");
     let on_disk = || home.json("sessions.json")["sessions"][0]["lastActiveAt"].as_str().unwrap().to_owned();
 
-    catalog.touch(&id, at(1000));
+    catalog.turn_ended(&id, at(1000));
     eventually("the touch in the file", || on_disk() == "1970-01-01T00:00:01.000Z");
-    catalog.touch(&id, at(2000));
+    catalog.turn_ended(&id, at(2000));
     catalog.flush().await.unwrap();
     assert_eq!(on_disk(), "1970-01-01T00:00:02.000Z");
-    catalog.touch(&id, at(3000));
+    catalog.turn_ended(&id, at(3000));
     drop(catalog);
     assert_eq!(on_disk(), "1970-01-01T00:00:03.000Z");
+}
+
+#[tokio::test]
+async fn what_a_session_works_on_is_kept_until_it_is_answered() {
+    let home = Home::new();
+    let catalog = home.open();
+    let project = project(&home, &catalog).await;
+    add(&catalog, &project, "codex:a", 0).await;
+    let id = session_id("codex:a");
+    catalog.turn_begins(&id, at(1000), "Fix  the\ntests, please");
+    catalog.flush().await.unwrap();
+    drop(catalog);
+    let catalog = home.open();
+    let record = catalog.session(&id).unwrap();
+    assert_eq!((record.unanswered.as_deref(), record.last_active_at), (Some("Fix the tests, please"), at(1000)));
+    catalog.turn_ended(&id, at(500));
+    catalog.flush().await.unwrap();
+    let kept = &home.json("sessions.json")["sessions"][0];
+    assert_eq!(kept.get("unanswered"), None);
+    assert_eq!(kept["lastActiveAt"], "1970-01-01T00:00:01.000Z", "never back");
 }
 
 #[tokio::test]

@@ -24,7 +24,6 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
-use tokio_util::sync::CancellationToken;
 
 use crate::error::Failure;
 use crate::{App, Patience};
@@ -35,6 +34,8 @@ use frame_limit::{FrameLimit, NOTICE};
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Windows at once. Each has let itself in with the secret, so this only guards against a page gone wild.
 const WINDOWS_MAX: usize = 128;
+/// For the peer to read what is left when the server ends.
+const LAST_FRAMES_TIME_MAX: Duration = Duration::from_millis(500);
 /// For the peer to answer our close.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Frames written with one flush when that many are ready.
@@ -56,14 +57,14 @@ pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Res
     }
     let kind = if has_view(request.uri().query()) { WindowKind::View } else { WindowKind::Plain };
     let upgraded = hyper::upgrade::on(&mut request);
-    let (hub, stop, patience) = (app.hub, app.stop.clone(), app.patience);
+    let (hub, patience) = (app.hub, app.patience);
     app.sockets.spawn(async move {
         match upgraded.await {
             Ok(upgraded) => {
                 let io = FrameLimit::new(TokioIo::new(upgraded), MESSAGE_BYTES_MAX);
                 let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config())).await;
                 let (window, frames) = hub.connect(kind);
-                serve(socket, window, frames, patience, stop).await;
+                serve(socket, window, frames, patience).await;
             }
             Err(error) => tracing::debug!("a WebSocket was given up before it began: {error}"),
         }
@@ -108,6 +109,7 @@ fn config() -> WebSocketConfig {
 /// Why a window's connection ends.
 #[derive(Debug)]
 enum End {
+    /// All that was for this window has been written, or it did not read it in time.
     ServerStops,
     PeerLeft,
     PeerIsSilent,
@@ -116,13 +118,13 @@ enum End {
     Broken(Box<Error>),
 }
 
-async fn serve(socket: Socket, window: Window, mut frames: Frames, patience: Patience, stop: CancellationToken) {
+async fn serve(socket: Socket, window: Window, mut frames: Frames, patience: Patience) {
     let (mut sink, mut stream) = socket.split();
     let flow = Flow::new();
     let end = tokio::select! {
-        () = stop.cancelled() => End::ServerStops,
         end = read(&mut stream, &window, &flow) => end,
-        end = write(&mut sink, &mut frames, &flow, patience.ping_every) => end,
+        end = write(&mut sink, &window, &mut frames, &flow, patience.ping_every) => end,
+        () = overdue(&window) => End::ServerStops,
         // A write that does not end must not keep a window that was let go.
         () = window.gone().cancelled() => End::WindowLetGo,
         () = flow.silent_for(patience.silence_max) => End::PeerIsSilent,
@@ -138,6 +140,12 @@ async fn serve(socket: Socket, window: Window, mut frames: Frames, patience: Pat
     if let Ok(Err(error)) = tokio::time::timeout(CLOSE_TIME_MAX, goodbye).await {
         tracing::debug!("the peer did not wait for the end: {error}");
     }
+}
+
+/// The server ends, and the peer had its time to read the rest.
+async fn overdue(window: &Window) {
+    window.over().cancelled().await;
+    tokio::time::sleep(LAST_FRAMES_TIME_MAX).await;
 }
 
 impl End {
@@ -189,13 +197,20 @@ fn whole(reason: String) -> InvalidMessage {
     InvalidMessage { request_id: None, field: String::new(), reason }
 }
 
-async fn write(sink: &mut SplitSink<Socket, Message>, frames: &mut Frames, flow: &Flow, ping_every: Duration) -> End {
+async fn write(
+    sink: &mut SplitSink<Socket, Message>,
+    window: &Window,
+    frames: &mut Frames,
+    flow: &Flow,
+    ping_every: Duration,
+) -> End {
     let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + ping_every, ping_every);
     ping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let written = tokio::select! {
             frame = frames.next() => match frame {
                 Some(frame) => flow.during_write(write_batch(sink, frames, frame)).await,
+                None if window.over().is_cancelled() => return End::ServerStops,
                 None => return End::WindowLetGo,
             },
             _ = ping.tick() => flow.during_write(sink.send(Message::Ping(Default::default()))).await,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use protocol::{ItemId, ServerMessage, TurnId};
 use providers::{Provider, ProviderError};
+use tokio::sync::oneshot;
 
 use super::{Command, Done, HISTORY_ITEMS_FETCHED, HISTORY_ITEMS_PLAIN, HISTORY_ITEMS_VIEW, Reply, Session, now};
 use crate::error::ServiceError;
@@ -14,14 +15,19 @@ use crate::snapshot::{Snapshot, SnapshotBody};
 
 impl Session {
     pub(super) fn obey(&mut self, command: Command) {
-        if self.loading && !matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. }) {
-            self.waiting.push(command);
-            return;
-        }
         let asks_agent = matches!(
             command,
             Command::Send { .. } | Command::SetOption { .. } | Command::Reconnect { .. } | Command::Ready { .. }
         );
+        if asks_agent && self.hub.is_stopping() {
+            return command.refuse(&ProviderError::Internal("the server is shutting down".into()), Some(&self.id));
+        }
+        let waits_for_nothing =
+            matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. } | Command::Drain { .. });
+        if self.loading && !waits_for_nothing {
+            self.waiting.push(command);
+            return;
+        }
         if self.events.is_none() && !self.loading && asks_agent {
             self.wake(command);
             return;
@@ -58,6 +64,11 @@ impl Session {
                     provider.cancel_turn(&id).await.ok();
                     Done::Killed(provider.kill_session(&id).await, reply)
                 });
+            }
+            Command::Drain { settled } => {
+                self.drain = Some(settled);
+                // Whether that works is seen by the turn's end.
+                self.cancel(None, oneshot::channel().0);
             }
         }
     }
@@ -103,7 +114,7 @@ impl Session {
     }
 
     pub(super) fn send(&mut self, content: String, requester: Option<Requester>, reply: Reply<TurnId>) {
-        if self.sending.is_some() || self.watch.is_turn_running() {
+        if self.is_working() {
             drop(reply.send(Err(ServiceError::TurnInProgress)));
             return;
         }
@@ -111,7 +122,7 @@ impl Session {
         let number = self.sends;
         self.sending = Some(number);
         self.sender = requester;
-        self.hub.catalog().touch(&self.id, now());
+        self.hub.catalog().turn_begins(&self.id, now(), &content);
         let (hub, provider, id) = (Arc::clone(&self.hub), Arc::clone(&self.provider), self.id.clone());
         self.calls.spawn(async move {
             hub.title_by(&id, &content).await;
@@ -124,7 +135,7 @@ impl Session {
     }
 
     pub(super) fn cancel(&mut self, requester: Option<Requester>, reply: Reply<()>) {
-        if self.sending.is_none() && !self.watch.is_turn_running() {
+        if !self.is_working() {
             if let Some(requester) = requester {
                 requester.answer(ServerMessage::Ack {});
             }

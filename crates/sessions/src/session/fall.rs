@@ -71,7 +71,7 @@ impl Session {
     /// Nothing was heard or asked for a while. What can be had again is put away, if nobody looks.
     pub(super) fn rest(&mut self) {
         self.members.retain(|(_, outbox)| !outbox.gone().is_cancelled());
-        let is_busy = self.loading || self.sending.is_some() || self.watch.is_turn_running() || !self.calls.is_empty();
+        let is_busy = self.loading || self.is_working() || !self.calls.is_empty();
         if is_busy || !self.members.is_empty() {
             return;
         }
@@ -100,7 +100,8 @@ impl Command {
             | Self::Reconnect { reply }
             | Self::Ready { reply }
             | Self::Kill { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-            Self::Leave { .. } | Self::Seen => {}
+            // Its end is the answer to `Drain`.
+            Self::Leave { .. } | Self::Seen | Self::Drain { .. } => {}
         }
     }
 }

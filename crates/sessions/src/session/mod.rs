@@ -99,6 +99,10 @@ pub(crate) enum Command {
         end: bool,
         reply: Reply<()>,
     },
+    /// The server ends: what runs is cancelled. Answered when nothing runs any more.
+    Drain {
+        settled: oneshot::Sender<()>,
+    },
 }
 
 /// What a call beside the loop brought.
@@ -138,6 +142,8 @@ pub(crate) struct Session {
     leaving: bool,
     /// What runs is being ended because someone asked for it.
     killing: bool,
+    /// Who waits for the turn's end because the server ends.
+    drain: Option<oneshot::Sender<()>>,
     /// Whose request the next `turn_started` answers, and whose the next end of a turn.
     sender: Option<Requester>,
     cancellers: Vec<Requester>,
@@ -211,6 +217,7 @@ impl Session {
             prompted: false,
             leaving: false,
             killing: false,
+            drain: None,
             sender: None,
             cancellers: Vec::new(),
             ended: false,
@@ -271,8 +278,18 @@ impl Session {
                 },
                 () = tokio::time::sleep_until(rest_at) => self.rest(),
             }
+            if !self.is_working()
+                && let Some(settled) = self.drain.take()
+            {
+                settled.send(()).ok();
+            }
             rest_at = Instant::now() + REST_AFTER;
         }
+    }
+
+    /// A message is on its way to the agent, or its turn runs.
+    fn is_working(&self) -> bool {
+        self.sending.is_some() || self.watch.is_turn_running()
     }
 
     /// Takes what is there already, up to a bound, without going round the loop for each.
@@ -326,7 +343,7 @@ impl Session {
             self.sender.take().into_iter().collect()
         };
         if event.is_end() {
-            self.hub.catalog().touch(&self.id, now());
+            self.hub.catalog().turn_ended(&self.id, now());
         } else {
             self.sending = None;
             self.prompted = true;
@@ -401,6 +418,7 @@ impl Session {
                     self.sending = None;
                     if sent.is_err() {
                         self.sender = None;
+                        self.hub.catalog().turn_ended(&self.id, now());
                         // Its turn will never be, so it has no end that could answer them.
                         self.answer_cancellers();
                     }

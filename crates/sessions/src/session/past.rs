@@ -1,7 +1,8 @@
 //! A session's past: what came of loading it, and its older stretches.
 
-use protocol::Continuity;
+use protocol::{Continuity, ErrorCode, Origin, TurnRecordStatus};
 use providers::{History, Loaded, ProviderError, ProviderEvent};
+use upserts::ItemBody;
 
 use super::{Command, Session};
 
@@ -13,7 +14,11 @@ impl Session {
         self.events = Some(loaded.session.events);
         self.facts.merge(loaded.history.facts.clone());
         if self.transcript.is_new() {
-            self.transcript.load(loaded.history);
+            let mut history = loaded.history;
+            if let Some(unanswered) = self.hub.unanswered(&self.id) {
+                mark_cut_short(&mut history, &unanswered);
+            }
+            self.transcript.load(history);
         }
         let agent_id = loaded.session.id;
         if agent_id != self.id.agent_session_id() {
@@ -67,5 +72,22 @@ impl Session {
         for command in std::mem::take(&mut self.waiting) {
             self.obey(command);
         }
+    }
+}
+
+/// The server ended in the middle of the turn that this message began, which no agent's record says. If it is the last one,
+/// it did not come to its end.
+fn mark_cut_short(history: &mut History, unanswered: &str) {
+    let asked = history.items.iter().rev().find_map(|item| match &item.body {
+        ItemBody::Message { text, origin: Origin::User } => Some((&item.turn_id, text.to_string())),
+        _ => None,
+    });
+    if let (Some((turn, text)), Some(last)) = (asked, history.turns.last_mut())
+        && last.turn_id == *turn
+        && catalog::title_from(&text) == unanswered
+    {
+        last.status = TurnRecordStatus::Error;
+        last.error_code = Some(ErrorCode::ProcessCrash.as_str().into());
+        last.error_message = Some("Liminal Builder stopped in the middle of this turn".into());
     }
 }

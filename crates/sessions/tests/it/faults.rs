@@ -181,3 +181,38 @@ async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
     seat.call(open(&session, None)).await;
     assert_eq!(stage.puppet.count("load"), 1, "another task has taken its place");
 }
+
+#[tokio::test]
+async fn a_server_that_ends_settles_every_turn_and_tells_each_window_before_it_lets_it_go() {
+    let stage = Stage::set().await;
+    let mut seat = stage.seat();
+    let (settling, stubborn) = (stage.create(&mut seat).await, stage.create(&mut seat).await);
+    for session in [&settling, &stubborn] {
+        seat.call(open(session, None)).await;
+        stage.puppet.start_turn(session).await;
+        stage.puppet.text(session, "item", "half a word", UpsertStatus::Update).await;
+        seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
+    }
+    let ended = tokio::join!(stage.hub.drain(tokio::time::Instant::now()), async {
+        stage.puppet.until_called("cancel", 2).await;
+        stage.puppet.text(&settling, "item", "half a word, cut", UpsertStatus::Complete).await;
+        stage.puppet.end_turn(&settling, TurnStatus::Cancelled).await;
+    });
+    assert!(!ended.0, "one of them took no notice");
+    let (mut texts, mut ends) = (Vec::new(), Vec::new());
+    while let Some(frame) = seat.next_or_end().await {
+        match frame.message {
+            ServerMessage::SessionUpsert { session_id, payload, .. } => texts.push((session_id, payload.status)),
+            ServerMessage::SessionTurn { session_id, payload: TurnEvent::TurnComplete { status, .. }, .. } => {
+                assert_eq!(status, TurnStatus::Cancelled);
+                ends.push(session_id);
+            }
+            _ => {}
+        }
+    }
+    let order = vec![settling, stubborn];
+    assert_eq!(texts, order.iter().map(|session| (session.clone(), UpsertStatus::Complete)).collect::<Vec<_>>());
+    assert_eq!(ends, order);
+    let late = stage.hub.create_session(&order[0].cli_type(), Some(&stage.project), None).await.unwrap_err();
+    assert!(late.to_string().contains("shutting down"), "{late}");
+}

@@ -340,6 +340,12 @@ impl Seat {
         serde_json::from_slice(&frame.into_bytes()).unwrap()
     }
 
+    /// None once the window is let go.
+    pub(crate) async fn next_or_end(&mut self) -> Option<ServerFrame> {
+        let frame = tokio::time::timeout(DEADLINE, self.frames.next()).await.expect("nothing came")?;
+        Some(serde_json::from_slice(&frame.into_bytes()).unwrap())
+    }
+
     /// The next frame that is it.
     pub(crate) async fn until(&mut self, what: &str, is_it: impl Fn(&ServerFrame) -> bool) -> ServerFrame {
         let found = async {

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protocol::{ClientMessage, Origin, ServerMessage, SessionId, TurnEvent, TurnStatus, UpsertBody, UpsertStatus};
+use protocol::{
+    ClientMessage, Origin, ServerMessage, SessionId, TurnEvent, TurnRecordStatus, TurnStatus, UpsertBody, UpsertStatus,
+};
 use testkit::scripted_model::ScriptedModel;
 use testkit::{Builder, Desk, Screen, Window, programs, within};
 
@@ -144,6 +146,7 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
     screen.until(&mut window, "the second answer", |screen| text(screen).contains("cut off")).await;
     let first = claudes_in(&project);
     assert_eq!(first.len(), 1);
+    desk.until_kept("say:cut off hold:never").await;
 
     desk.app.kill().await;
     let watching = Arc::new(AtomicBool::new(true));
@@ -156,6 +159,8 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
     let mut window = desk.app.window().await;
     let mut screen = Screen::open(&mut window, &session.id).await;
     assert!(text(&screen).contains("remember this"), "{}", text(&screen));
+    let statuses: Vec<_> = screen.records.iter().map(|turn| turn.status).collect();
+    assert_eq!(statuses, [TurnRecordStatus::Completed, TurnRecordStatus::Error], "it was cut short");
     send(&mut window, &session.id, "say:after the kill").await;
     screen
         .until(&mut window, "the answer", |screen| text(screen).contains("after the kill") && ends(screen) == 1)

@@ -125,6 +125,15 @@ async fn what_does_not_stop_in_time_is_left_behind_by_the_server_and_ended_by_th
     drop(app.again().start().await);
 }
 
+/// Its guardian would end it too, but only after the server.
+#[tokio::test]
+async fn an_agent_that_is_just_starting_is_gone_when_the_server_is() {
+    let (mut app, agent) = with_stubborn_agent(TestApp::builder()).await;
+    app.signal(Signal::TERM);
+    assert_eq!(app.ended().await.code(), Some(0));
+    assert!(!agent.exists(), "it was waited for");
+}
+
 #[tokio::test]
 async fn a_second_ctrl_c_leaves_at_once_and_still_leaves_no_agent_behind() {
     let (mut app, agent) = with_stubborn_agent(TestApp::builder()).await;
