@@ -4,6 +4,8 @@
 //! into something else. Goes out: the same HTML with the words in front of the closing tags. No parser is asked. Kept out:
 //! every character that may mean something to markdown. One of them, and the block is parsed.
 //!
+//! In code and raw HTML nothing means anything until the line ends: there, whatever is added goes as it is.
+//!
 //! What is half-written is text as well (`**bol`), so words may grow there too: only what closes it matters.
 
 use super::changes::Position;
