@@ -11,7 +11,8 @@ const PROSE: &str = "The quick brown fox jumps over the lazy dog, then **rests**
     see https://example.com/a?b=c for more. It is not quite what one would expect, but nobody seems to mind it much.";
 const CODE: &str = "    let total: usize = items.iter().map(|item| item.len()).sum(); // all of them\n";
 const BYTES: usize = 50_000;
-const ENOUGH: Duration = Duration::from_millis(200);
+const ENOUGH: Duration = Duration::from_millis(60);
+const BATCHES: usize = 5;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
@@ -48,6 +49,11 @@ fn shapes() -> Vec<(&'static str, String)> {
         ("list inside one item", cycle("- Steps:\n", &format!("  - {PROSE}\n"))),
         ("one item of many paragraphs", cycle("- ", &format!("{PROSE}\n\n  "))),
         ("one item of one paragraph", cycle("- ", &format!("{PROSE}\n  "))),
+        ("alert", cycle("> [!NOTE]\n", &format!("> {PROSE}\n>\n"))),
+        (
+            "table in a list item",
+            cycle("- Figures:\n\n  | a | b |\n  |---|---|\n", "  | some text in a cell | and `more` of it |\n"),
+        ),
         ("table", cycle("| a | b |\n|---|---|\n", "| some text in a cell | and `more` of it |\n")),
         ("quote", cycle("", &format!("> {PROSE}\n>\n"))),
         ("quote of one paragraph", cycle("", &format!("> {PROSE}\n"))),
@@ -57,6 +63,7 @@ fn shapes() -> Vec<(&'static str, String)> {
         ("paragraph after an open *", cycle("An open *mark. ", &format!("{} ", PROSE.replace('*', "")))),
         ("raw HTML", cycle("<div>\n", "<p class=\"x\">some text in a tag</p>\n")),
         ("indented code", cycle("", CODE)),
+        ("one word that may be an address", cycle("data:image/png;base64,", "abcdefghijklmnopqrstuvwxyz")),
         ("one word", cycle("", "abcdefghijklmnopqrstuvwxyz")),
         ("brackets", cycle("", "[")),
         ("stars", cycle("", "*a ")),
@@ -77,8 +84,13 @@ fn stream(text: &str) {
     }
 }
 
-/// What it costs, on average: repeated until the system's clock, which may tick in milliseconds, can tell.
+/// What it costs: the best of some batches, since whatever else the machine does only ever adds. A batch is long enough
+/// for the system's clock, which may tick in milliseconds.
 fn cost(mut work: impl FnMut()) -> Duration {
+    (0..BATCHES).map(|_| batch(&mut work)).min().unwrap_or_default()
+}
+
+fn batch(work: &mut impl FnMut()) -> Duration {
     let (start, cpu) = (Instant::now(), cpu_time());
     let mut times = 0;
     loop {

@@ -226,27 +226,32 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
+/// Deeper nesting is not known to be ours.
+const OPEN_MAX: usize = 64;
+
 /// Whether `html` is balanced, spelled as our writers spell, and made of nothing but the allow-list.
 pub(crate) fn is_clean(html: &str) -> bool {
-    let mut open: Vec<&str> = Vec::new();
+    let mut open = [""; OPEN_MAX];
+    let mut depth = 0;
     let mut rest = html;
     loop {
-        let Some(tag) = rest.find('<') else { return open.is_empty() && is_clean_text(rest) };
-        if !is_clean_text(&rest[..tag]) {
-            return false;
-        }
-        rest = &rest[tag + 1..];
-        if let Some(closing) = rest.strip_prefix('/') {
-            let Some(end) = closing.find('>') else { return false };
-            if open.pop() != Some(&closing[..end]) {
+        let Some(text) = clean_text(rest.as_bytes()) else { return false };
+        rest = &rest[text..];
+        let Some(tag) = rest.strip_prefix('<') else { return depth == 0 };
+        if let Some(closing) = tag.strip_prefix('/') {
+            let Some(end) = closing.bytes().position(|byte| byte == b'>') else { return false };
+            if depth == 0 || open[depth - 1] != &closing[..end] {
                 return false;
             }
+            depth -= 1;
             rest = &closing[end + 1..];
             continue;
         }
-        let Some((element, after)) = opening_tag(rest) else { return false };
+        let Some((element, after)) = opening_tag(tag) else { return false };
         if !VOID.contains(&element) {
-            open.push(element);
+            let Some(place) = open.get_mut(depth) else { return false };
+            *place = element;
+            depth += 1;
         }
         rest = after;
     }
@@ -254,7 +259,7 @@ pub(crate) fn is_clean(html: &str) -> bool {
 
 /// Reads `name attribute="value" …>` and returns the name and what follows, if all of it is allowed.
 fn opening_tag(tag: &str) -> Option<(&str, &str)> {
-    let name_end = tag.find([' ', '>'])?;
+    let name_end = tag.bytes().position(|byte| matches!(byte, b' ' | b'>'))?;
     let (element, mut rest) = tag.split_at(name_end);
     let (_, attributes) = ALLOWED.iter().find(|(name, _)| *name == element)?;
     let mut seen: [&str; 8] = [""; 8];
@@ -283,18 +288,43 @@ fn opening_tag(tag: &str) -> Option<(&str, &str)> {
     Some((element, rest.strip_prefix('>')?))
 }
 
-/// Text in which nothing is left for a parser to interpret. (`"` is harmless outside attributes, and ends them inside.)
 fn is_clean_text(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.iter().enumerate().all(|(at, byte)| match byte {
-        b'<' | b'>' | 0 | b'\r' => false,
-        b'&' => ["&amp;", "&lt;", "&gt;", "&quot;", "&nbsp;"]
-            .iter()
-            .any(|entity| bytes[at..].starts_with(entity.as_bytes())),
-        0xC2 => bytes.get(at + 1) != Some(&0xA0),
-        _ => true,
-    })
+    clean_text(text.as_bytes()) == Some(text.len())
 }
+
+/// How far the text goes, up to a `<` or the end; none if something in it is left for a parser to interpret. (`"` is
+/// harmless outside attributes, and ends them inside.)
+fn clean_text(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if !NOTABLE[usize::from(byte)] {
+            at += 1;
+            continue;
+        }
+        match byte {
+            b'<' => return Some(at),
+            b'&' => {
+                let entities = ["&amp;", "&lt;", "&gt;", "&quot;", "&nbsp;"];
+                at += entities.iter().find(|entity| bytes[at..].starts_with(entity.as_bytes()))?.len();
+            }
+            0xC2 if bytes.get(at + 1) != Some(&0xA0) => at += 1,
+            _ => return None,
+        }
+    }
+    Some(at)
+}
+
+/// Bytes that text may have in certain places only, or not at all.
+const NOTABLE: [bool; 256] = {
+    let mut table = [false; 256];
+    let notable = [b'<', b'>', b'&', 0, b'\r', 0xC2];
+    let mut at = 0;
+    while at < notable.len() {
+        table[notable[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 fn plain(value: &str) -> Cow<'_, str> {
     if !value.contains('&') {

@@ -54,7 +54,7 @@ impl OpenFence {
         escape::text_into(&mut rest, &without_half_a_fence(&code.text, code.mark, code.count)[complete..]);
         html.go_on(&sanitize(lines), &sanitize(rest), code::CLOSE);
         self.at += added.rfind('\n').map_or(0, |at| at + 1);
-        let end = OpenEnd { close: code::CLOSE.len(), takes: Takes::Anything };
+        let end = OpenEnd { close: code::CLOSE.len(), takes: Takes::Anything, word: 0 };
         Some(is_code_for_sure(&code.text, code.mark).then_some(end))
     }
 }

@@ -99,7 +99,9 @@ impl Guard {
                 Level::List { loose: Some(true), stays_loose: false, .. } => return None,
                 Level::List { first, loose, .. } => {
                     let Some(Level::Item { marker: Some(marker), .. }) = levels.get(depth + 1) else { return None };
-                    guard.list(*first, (*loose)?, marker);
+                    // The words of a tight item show themselves whether the list is still tight.
+                    let shows = depth + 1 == last && *loose == Some(false) && matches!(place, Place::Word { .. });
+                    guard.list(*first, (*loose)?, marker, !shows);
                 }
                 Level::Item { marker, .. } => {
                     if depth == last && matches!(place, Place::Row) {
@@ -182,14 +184,17 @@ impl Writer {
         self.fresh = true;
     }
 
-    /// A list with an item that tells whether it is loose.
-    fn list(&mut self, first: Option<u64>, loose: bool, marker: &str) {
+    /// A list, with a first item if that is needed to tell whether it is loose.
+    fn list(&mut self, first: Option<u64>, loose: bool, marker: &str, first_item: bool) {
         let number: String = marker.chars().filter(char::is_ascii_digit).collect();
         let html = match (first, number.parse()) {
             (None, _) => "<ul>".to_owned(),
             (Some(_), Ok(1_u64)) => "<ol>".to_owned(),
             (Some(_), number) => format!("<ol start=\"{}\">", number.unwrap_or_default()),
         };
+        if !first_item {
+            return self.html.push_str(&html);
+        }
         let item = if loose { "<li><p>x</p></li>" } else { "<li>x</li>" };
         self.text(&format!("{marker}x\n"), &format!("{html}{item}"));
         if loose {

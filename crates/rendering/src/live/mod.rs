@@ -6,9 +6,10 @@
 //! How it stays linear:
 //! - Blocks nothing can change any more are *settled*: never parsed or rendered again (see [`settle`]).
 //! - Of the rest, usually one open block, only the end is parsed again: from the last line of an open code fence
-//!   ([`fence`]); from the last word, block, item or row before which nothing can change in all others ([`open`],
+//!   ([`fence`]); from the last word, block, item or line before which nothing can change in all others ([`open`],
 //!   [`restart`]).
-//! - Plain words that are added to any open text are not parsed at all ([`plain`]).
+//! - Plain words that are added to any open text, and whatever is added to a line of code, are not parsed at all
+//!   ([`plain`]).
 //! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
 //! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
 

@@ -70,8 +70,7 @@ impl OpenBlock {
             return None;
         }
         let found = search.found();
-        let next_look = source.len() + STEP_BYTES;
-        let mut open = Self { kind: block.kind, start, fallback: None, next_look, renderer, parsed: String::new() };
+        let mut open = Self { kind: block.kind, start, fallback: None, next_look: 0, renderer, parsed: String::new() };
         open.advance(found, source, outside, html).then_some(open)
     }
 
@@ -108,12 +107,14 @@ impl OpenBlock {
         } else {
             self.renderer = Renderer::default();
         }
+        self.next_look = source.len() + STEP_BYTES;
         html.settle(last.html);
         self.start = Start { at: last.at, html: last.html, guard: last.guard };
-        if cfg!(debug_assertions) {
-            let rest = self.render_rest(source, outside);
+        if cfg!(debug_assertions)
+            && let Some(rest) = self.render_rest(source, outside)
+        {
             let shown = &html.as_str()[html.settled().len()..];
-            assert_eq!(rest.as_ref().map(Rest::html), Some(shown), "{source:?} from {:?}", self.start);
+            assert_eq!(rest.html(), shown, "{source:?} from {:?}", self.start);
         }
         true
     }
@@ -143,14 +144,11 @@ impl OpenBlock {
             return None;
         }
         let mut restarts = Restarts::default();
-        if look {
-            self.next_look = source.len() + STEP_BYTES;
-            if first.clean {
-                restarts = search.found();
-                for restart in restarts.iter_mut() {
-                    restart.at = at + restart.at - from;
-                    restart.html = settled + restart.html - guard.html.len();
-                }
+        if look && first.clean {
+            restarts = search.found();
+            for restart in restarts.iter_mut() {
+                restart.at = at + restart.at - from;
+                restart.html = settled + restart.html - guard.html.len();
             }
         }
         let mut end = first.end;
@@ -166,7 +164,8 @@ impl OpenBlock {
 
 /// Whether `rest` can be read behind the guard as it would be in its place.
 fn may_go_on(guard: &Guard, rest: &str) -> bool {
-    !(guard.in_first_line && may_be_a_table(rest) || rest.contains(|next| guard.closers.contains(next)))
+    let closes = !guard.closers.is_empty() && rest.contains(|next| guard.closers.contains(next));
+    !(closes || guard.in_first_line && may_be_a_table(rest))
 }
 
 /// Whether the second line may make a table of the first, which the guard would hide.

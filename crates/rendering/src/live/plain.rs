@@ -4,16 +4,15 @@
 //! into something else. Goes out: the same HTML with the words in front of the closing tags. No parser is asked. Kept out:
 //! every character that may mean something to markdown. One of them, and the block is parsed.
 //!
+//! In code and raw HTML nothing means anything until the line ends: there, whatever is added goes as it is.
+//!
 //! What is half-written is text as well (`**bol`), so words may grow there too: only what closes it matters.
 
 use super::changes::Position;
 use super::html::{OpenHtml, utf16};
 use crate::escape;
-use crate::markdown::{OpenEnd, Takes, words_into};
+use crate::markdown::{LINK_WORD_BYTES_MAX, OpenEnd, Takes, words_into};
 use crate::sanitize::is_clean;
-
-/// A longer word is not written again at each chunk.
-const WORD_BYTES_MAX: usize = 512;
 
 /// A place in an open block where words may be added.
 #[derive(Debug)]
@@ -27,17 +26,28 @@ pub(super) struct PlainEnd {
     takes: Takes,
     /// Where the first of the words begins, if that is not here: it was for the parser, and must not be a link.
     continues: Option<usize>,
+    /// How long that word is, as far as it is text.
+    word: usize,
     scratch: String,
 }
 
 impl PlainEnd {
     /// Starts at the end of `source`, which `html` shows.
-    pub(super) fn new(source: &str, html: &OpenHtml, OpenEnd { close, takes }: OpenEnd) -> Self {
+    pub(super) fn new(source: &str, html: &OpenHtml, OpenEnd { close, takes, word }: OpenEnd) -> Self {
         let bytes = html.as_str().len() - close;
         let shown = if takes == Takes::Words { source.trim_end_matches(' ').len() } else { source.len() };
         let in_word = shown == source.len();
         let continues = in_word.then(|| source.rfind([' ', '\n', '\t']).map_or(0, |at| at + 1));
-        Self { source: shown, bytes, utf16: html.utf16_until(bytes), close, takes, continues, scratch: String::new() }
+        Self {
+            source: shown,
+            bytes,
+            utf16: html.utf16_until(bytes),
+            close,
+            takes,
+            continues,
+            word,
+            scratch: String::new(),
+        }
     }
 
     /// Goes on to the end of `source`, of which everything from `before` on is new. Says where the HTML changed, if it
@@ -50,19 +60,29 @@ impl PlainEnd {
             return None;
         }
         let words = source[self.source..].trim_end_matches(' ');
+        // The rest of a word that is too long to be a link.
+        let mut text = 0;
         if let Some(start) = self.continues {
             let rest = &words[..words.find(' ').unwrap_or(words.len())];
-            let word = &source[start..self.source + rest.len()];
-            if rest.contains(';') || word.len() > WORD_BYTES_MAX || may_be_a_link(word) {
+            if rest.contains(';') {
                 return None;
             }
+            if self.word > LINK_WORD_BYTES_MAX {
+                text = rest.len();
+            } else {
+                let word = &source[start..self.source + rest.len()];
+                if word.len() > LINK_WORD_BYTES_MAX || may_be_a_link(word) {
+                    return None;
+                }
+            }
         }
-        let last = words.rfind(' ').unwrap_or(0);
-        if words.len() - last > WORD_BYTES_MAX {
+        let last = words.rfind(' ').unwrap_or(0).max(text);
+        if words.len() - last > LINK_WORD_BYTES_MAX {
             return None;
         }
         self.scratch.clear();
-        words_into(&mut self.scratch, &words[..last]);
+        escape::text_into(&mut self.scratch, &words[..text]);
+        words_into(&mut self.scratch, &words[text..last]);
         let settled = self.scratch.len();
         words_into(&mut self.scratch, &words[last..]);
         if !is_clean(&self.scratch) {
@@ -76,7 +96,9 @@ impl PlainEnd {
             self.source += last;
             self.bytes += settled;
             self.utf16 += utf16(&self.scratch[..settled]);
-            self.continues = None;
+            if last > text || last < words.len() {
+                self.continues = None;
+            }
         }
         Some(changed)
     }
@@ -135,5 +157,10 @@ fn is_inert(character: char) -> bool {
 
 /// Whether a word may be an address or a place in a file.
 fn may_be_a_link(word: &str) -> bool {
-    word.contains([':', '@', '#']) || word.contains("www.")
+    let bytes = word.as_bytes();
+    bytes.iter().enumerate().any(|(at, byte)| match byte {
+        b':' | b'@' | b'#' => true,
+        b'w' => bytes[at..].starts_with(b"www."),
+        _ => false,
+    })
 }

@@ -393,7 +393,8 @@ fn item_marker(source: &str, start: usize, content: usize, column: usize) -> Opt
     let indent = before.len().checked_sub(column)?;
     let spaces = sign.len() - sign.trim_end_matches(' ').len();
     let plain = indent < 4
-        && before.bytes().all(|byte| byte != b'\t')
+        // No tab, and not in the line of a footnote's label.
+        && before.bytes().all(|byte| byte != b'\t' && byte != b'[')
         && (1..=4).contains(&spaces)
         && sign.trim_end_matches(' ').bytes().all(|byte| byte.is_ascii_digit() || b"-*+.)".contains(&byte))
         && sign.bytes().filter(|byte| b"-*+.)".contains(byte)).count() == 1;

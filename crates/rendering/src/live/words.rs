@@ -106,6 +106,10 @@ impl Words {
             let opens = source[range].contains(['`', '*', '_', '~', '[', ']', '<', '\\']);
             return if opens { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         }
+        if !escaped && !bytes[range.clone()].iter().any(|byte| b"`*_~[]<\\".contains(byte)) {
+            self.look_at_plain(bytes, range, depth, from);
+            return ControlFlow::Continue(());
+        }
         for at in range.clone().skip(usize::from(escaped)) {
             match bytes[at] {
                 b' ' | b'\t' => continue,
@@ -116,7 +120,7 @@ impl Words {
             }
             // What a word begins with does not matter for it: it will be parsed again.
             let is_word = at > from && at > range.start && bytes[at - 1] == b' ' && bytes[at] != b']';
-            if is_word && depth == 0 && self.is_plain_line(source) {
+            if is_word && depth == 0 && self.letters && self.line_begins_plain(bytes) {
                 let mut closers = self.closers.clone();
                 closers.extend((self.brackets > 0).then_some(']'));
                 self.found = Some(Word { at, closers });
@@ -133,16 +137,34 @@ impl Words {
         ControlFlow::Continue(())
     }
 
+    /// The same for a text that opens and closes nothing: only its last word matters.
+    fn look_at_plain(&mut self, bytes: &[u8], range: Range<usize>, depth: usize, from: usize) {
+        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+        let first = range.start.max(from) + 1;
+        let last = (first..range.end).rev().find(|at| bytes[at - 1] == b' ' && !matches!(bytes[*at], b' ' | b'\t'));
+        if depth == 0
+            && let Some(at) = last
+            && (self.letters || bytes[range.start..at].iter().any(is_letter))
+            && self.line_begins_plain(bytes)
+        {
+            let mut closers = self.closers.clone();
+            closers.extend((self.brackets > 0).then_some(']'));
+            self.found = Some(Word { at, closers });
+        }
+        self.letters = self.letters || bytes[range].iter().any(is_letter);
+    }
+
     fn opens(&mut self, closer: char) {
         if !self.closers.contains(closer) {
             self.closers.push(closer);
         }
     }
 
-    /// Whether the line up to here is text whatever comes next: no table row, tag, definition, rule or underline.
-    fn is_plain_line(&self, source: &str) -> bool {
-        let first = self.line.and_then(|line| source.as_bytes().get(line));
-        self.letters && !matches!(first, Some(b'|' | b'<' | b'['))
+    /// Whether the line, once it has a letter, is text whatever comes next: no table row, tag, definition, rule or
+    /// underline.
+    fn line_begins_plain(&self, bytes: &[u8]) -> bool {
+        let first = self.line.and_then(|line| bytes.get(line));
+        !matches!(first, Some(b'|' | b'<' | b'['))
     }
 }
 

@@ -78,7 +78,7 @@ impl Definitions {
 
 /// The labels of everything in `source` that looks like a footnote reference, as written between `[` and `]`.
 pub(crate) fn footnote_mentions(source: &str) -> impl Iterator<Item = &str> {
-    source.match_indices("[^").filter_map(move |(at, _)| {
+    source.match_indices('[').filter(|(at, _)| source[at + 1..].starts_with('^')).filter_map(move |(at, _)| {
         let inside = &source[at + 1..];
         let mut escaped = false;
         let end = inside.bytes().position(|byte| {

@@ -17,6 +17,9 @@ static FINDER: LazyLock<LinkFinder> = LazyLock::new(|| {
     finder
 });
 
+/// A longer word is text, whatever is in it: it can grow without being looked through again.
+pub(crate) const LINK_WORD_BYTES_MAX: usize = 4096;
+
 /// Appends text, with addresses and `file:line` as links.
 pub(crate) fn text_into(html: &mut String, text: &str) {
     let mut plain = 0;
@@ -26,10 +29,14 @@ pub(crate) fn text_into(html: &mut String, text: &str) {
         let start = at;
         let mut interesting = false;
         while at < bytes.len() && !bytes[at].is_ascii_whitespace() {
-            interesting |= matches!(bytes[at], b':' | b'@' | b'#') || bytes[at..].starts_with(b"www.");
+            interesting |= match bytes[at] {
+                b':' | b'@' | b'#' => true,
+                b'w' => bytes[at..].starts_with(b"www."),
+                _ => false,
+            };
             at += 1;
         }
-        if interesting {
+        if interesting && at - start <= LINK_WORD_BYTES_MAX {
             escape::text_into(html, &text[plain..start]);
             word_into(html, &text[start..at]);
             plain = at;

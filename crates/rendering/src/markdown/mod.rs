@@ -12,7 +12,7 @@ mod writer;
 use std::sync::Arc;
 
 pub(crate) use definitions::{Definitions, Found, Label};
-pub(crate) use links::text_into as words_into;
+pub(crate) use links::{LINK_WORD_BYTES_MAX, text_into as words_into};
 pub(crate) use render::{Block, Kind, Rendered, Renderer, Watch, only_fence};
 pub(crate) use writer::{OpenEnd, Takes, alert, is_code_for_sure, without_half_a_fence};
 

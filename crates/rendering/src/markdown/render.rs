@@ -136,7 +136,7 @@ impl Renderer {
             }
             let (starts, ends) = (matches!(event, Event::Start(_)), matches!(event, Event::End(_)));
             if depth == 0 {
-                current = Some((kind(&event), range.clone(), Writer::new(source, outside, &mut self.code)));
+                current = Some((kind(&event), range.clone(), Writer::new(source, &range, outside, &mut self.code)));
             }
             if let Some((_, _, writer)) = &mut current {
                 match &mut watch {

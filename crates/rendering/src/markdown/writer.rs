@@ -27,6 +27,8 @@ pub(crate) struct Written {
 pub(crate) struct OpenEnd {
     pub(crate) close: usize,
     pub(crate) takes: Takes,
+    /// How long the word is that it ends in, as far as it is text.
+    pub(crate) word: usize,
 }
 
 /// What may follow.
@@ -59,6 +61,8 @@ pub(crate) struct Writer<'a> {
     /// A word of the collected text whose place in the HTML is asked for, and the place of the last such word.
     marked: Option<usize>,
     marked_html: usize,
+    /// How long the last word is, if nothing but text follows its start.
+    last_word: usize,
     /// Where the complete lines of the last code end, in the HTML.
     code_lines_end: usize,
     /// Where in the HTML anything may follow, if the source ends inside code or raw HTML.
@@ -115,6 +119,8 @@ impl Part {
             | Event::Code(_)
             | Event::InlineHtml(_)
             | Event::FootnoteReference(_) => Self::Inline,
+            // The cells a row still lacks are there as well, empty.
+            Event::Start(Tag::TableCell) => Self::End,
             Event::Start(_) | Event::Rule | Event::Html(_) => Self::Block,
             _ => Self::End,
         }
@@ -136,14 +142,20 @@ struct Image {
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(source: &'a str, outside: &'a Definitions, code: &'a mut CodeCache) -> Self {
+    /// Writes the block that begins with `range`.
+    pub(crate) fn new(
+        source: &'a str,
+        range: &Range<usize>,
+        outside: &'a Definitions,
+        code: &'a mut CodeCache,
+    ) -> Self {
         Self {
             source,
             outside,
             code,
-            html: String::new(),
-            open: Vec::new(),
-            text: String::new(),
+            html: String::with_capacity(2 * range.len() + 64),
+            open: Vec::with_capacity(8),
+            text: String::with_capacity(64),
             links: 0,
             fence: None,
             image: None,
@@ -153,6 +165,7 @@ impl<'a> Writer<'a> {
             inline: Inline::default(),
             marked: None,
             marked_html: 0,
+            last_word: 0,
             code_lines_end: 0,
             verbatim_end: None,
         }
@@ -162,7 +175,7 @@ impl<'a> Writer<'a> {
         self.flush();
         let words = self.plain_end().map(|end| (end, Takes::Words));
         let end = words.or(self.verbatim_end.map(|end| (end, Takes::Anything)));
-        let end = end.map(|(end, takes)| OpenEnd { close: self.html.len() - end, takes });
+        let end = end.map(|(end, takes)| OpenEnd { close: self.html.len() - end, takes, word: self.last_word });
         Written { html: self.html, end }
     }
 
@@ -219,6 +232,7 @@ impl<'a> Writer<'a> {
                     Part::Inline => {
                         self.inline.extend(whole);
                         self.inline.html_end = self.html.len();
+                        self.last_word = 0;
                     }
                     Part::Begin => self.inline.begin(whole.start),
                     Part::Break => self.inline.line = None,
@@ -479,6 +493,7 @@ impl<'a> Writer<'a> {
         } else {
             links::text_into(&mut self.html, &self.text);
         }
+        self.last_word = self.text.bytes().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
         self.text.clear();
         self.inline.html_end = self.html.len();
     }

@@ -54,14 +54,21 @@ fn mixed_text_costs_what_was_added() {
     );
 }
 
-/// Code in an item is read again from its start at each chunk, so these samples are shorter; the patches are not.
 #[test]
 fn one_long_list_table_or_quote_costs_what_was_added() {
     let samples = [
         ("list", format!("- {PROSE}\n").repeat(60)),
         ("table", format!("| a | b |\n|---|---|\n{}", "| some text in a cell | and more of it |\n".repeat(150))),
         ("quote", format!("> {PROSE}\n").repeat(60)),
+        ("alert", format!("> [!NOTE]\n{}", format!("> {PROSE}\n").repeat(60))),
         ("code in a list", format!("1. Step:\n\n   ```rust\n{}", format!("   {CODE}").repeat(75))),
+        (
+            "table in a list",
+            format!("- Step:\n\n  | a | b |\n  |---|---|\n{}", "  | some text | and more |\n".repeat(200)),
+        ),
+        ("raw HTML", format!("<div>\n{}", "<p class=\"x\">some text in a tag</p>\n".repeat(150))),
+        ("indented code", CODE.repeat(75)),
+        ("one word", "abcdefghijklmnopqrstuvwxyz".repeat(400)),
     ];
     for (name, text) in samples {
         let bytes = streamed(&text, 24);

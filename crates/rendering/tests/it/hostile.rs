@@ -55,3 +55,18 @@ fn ten_megabytes_in_one_line_are_rendered() {
     let text = cycle("words and words ", 10_000_000);
     assert_eq!(stream(&text, 100_000), rendering::markdown(&text).concat());
 }
+
+/// The one difference that is known: the parser stops resolving references after 100 KB of targets, and counts what it
+/// parses at once. Up to that, and in what it says besides, a live text equals a full render.
+#[test]
+fn references_to_long_targets_are_limited_per_parse() {
+    let long = cycle("y", 1_000);
+    let text = |count| format!("[a]: http://x.example/{long}\n\n{}", "See [a].\n\n".repeat(count));
+    assert_eq!(stream(&text(90), 5), rendering::markdown(&text(90)).concat());
+
+    let full = rendering::markdown(&text(200)).concat();
+    assert!(full.len() < 130_000, "a full render stops at the limit, {} bytes", full.len());
+    assert!(full.ends_with("<p>See [a].</p>"), "what is over it is text");
+    let live = stream(&text(200), 5);
+    assert!(live.len() < 250_000 && live.ends_with("</a>.</p>"), "each part of a live text has a limit of its own");
+}

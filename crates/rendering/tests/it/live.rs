@@ -99,6 +99,46 @@ fn what_acts_at_a_distance_reaches_what_was_shown_long_ago() {
     check(&format!("| a | b |\n|---|---|\n{}after\n\nend", "| some | cells |\n".repeat(12)), &[1]);
 }
 
+#[test]
+fn what_grows_without_being_read_again_shows_a_full_render() {
+    let code = "fn main() {\n    let s = \"a\nb\"; /* c\n d */ & <b>\n}\n\n";
+    let indented = |by: &str| code.lines().map(|line| format!("{by}{line}\n")).collect::<String>().repeat(3);
+    let rows = |by: &str| format!("{by}| a `x` | *b* |\n{by}|:--|--:|\n{}", format!("{by}| c | d & e |\n").repeat(6));
+    let html = "<div>\n<p class=\"x\">some &amp; text</p>\n  <b>\n".repeat(4);
+    for text in [
+        format!(
+            "1. Step one:\n\n   ```rust\n{}   ```\n\n   and then\n2. Step:\n   ~~~~\n{0}   ~~~\n   ~~~~\n- x",
+            indented("   ")
+        ),
+        format!("- a\n  - b\n    ```rust\n{}    ```\n    ```rust\n{0}    ```\n\n- loose\n", indented("    ")),
+        format!("> quote\n> ```sh\n{}> ```\n> more\n\nend", indented("> ")),
+        format!("> [!WARNING]\n> Some *words* of it.\n>\n> ```js\n{}> ```\n{}\nend", indented("> "), rows("> ")),
+        format!("- Figures:\n\n{}\n  after\n- {}\n", rows("  "), "words of an item ".repeat(8)),
+        format!("{}\n\nafter\n\n{html}\n\n<!-- a\n\nb\n\n-->\nend", html.trim()),
+        format!("{}\nafter\n\n\n{0}", indented("    ")),
+        format!("<pre>\n{}</pre> tail\nend", indented("  ")),
+    ] {
+        check(&text, &[1]);
+        check(&text, &[5]);
+        check(&text, &[3, 11, 2]);
+    }
+}
+
+#[test]
+fn a_word_that_is_too_long_for_a_link_is_text_whole_and_live() {
+    let letters = "abcdefghijklmnopqrstuvwxyz".repeat(170);
+    let is_linked = |text: &str| markdown(text)[0].contains("<a href");
+    assert!(is_linked(&format!("https://a.example/{}", &letters[..4_000])));
+    assert!(!is_linked(&format!("https://a.example/{}", &letters[..4_200])));
+    for text in [
+        format!("see data:image/png;base64,{letters}https://a.example/x, and https://b.example/ x"),
+        format!("see {letters}https://a.example/x:1&amp;more é and src/a.rs:12 x"),
+        format!("https://a.example/{letters}`c`https://b.example/ x"),
+    ] {
+        check(&text, &[61, 5, 97]);
+    }
+}
+
 /// Pieces of markdown that do something to their neighbours.
 fn piece() -> impl Strategy<Value = String> {
     let pieces: &[&str] = &[

@@ -116,3 +116,50 @@ fn nesting_without_end_is_shown_flat() {
     assert!(blocks.concat().matches("<blockquote>").count() <= 40);
     assert!(blocks.concat().contains("deep"));
 }
+
+/// One line each, of which something must have a colour.
+const LANGUAGES: &[(&str, &str)] = &[
+    ("rust", "fn main() { let x = 1; }"),
+    ("typescript", "const x: number = 1;"),
+    ("javascript", "const x = \"a\";"),
+    ("jsx", "const x = <p className=\"a\">1</p>;"),
+    ("tsx", "const x: number = 1;"),
+    ("python", "def main(): return 1"),
+    ("go", "func main() { return }"),
+    ("java", "public class A { int x = 1; }"),
+    ("c", "int main(void) { return 0; }"),
+    ("c++", "int main() { return 0; }"),
+    ("c#", "public class A { int x = 1; }"),
+    ("ruby", "def main; 1; end"),
+    ("php", "<?php function main() { return 1; }"),
+    ("swift", "func main() { let x = 1 }"),
+    ("kotlin", "fun main() { val x = 1 }"),
+    ("shell", "if true; then echo \"a\"; fi"),
+    ("powershell", "if ($x -eq 1) { Write-Host \"a\" }"),
+    ("sql", "SELECT a FROM b WHERE c = 1;"),
+    ("html", "<p class=\"a\">b</p>"),
+    ("css", "p { color: red; }"),
+    ("json", "{\"a\": 1}"),
+    ("yaml", "a: \"b\""),
+    ("toml", "a = \"b\""),
+    ("xml", "<a b=\"c\">d</a>"),
+    ("markdown", "# A heading"),
+    ("dockerfile", "FROM debian:12"),
+    ("makefile", "all: ; $(CC) a.c"),
+    ("diff", "+ added"),
+    ("graphql", "query { a(b: 1) }"),
+    ("protobuf", "message A { string b = 1; }"),
+    ("lua", "local x = \"a\""),
+    ("zig", "const x: u8 = 1;"),
+    ("elixir", "def main do 1 end"),
+    ("haskell", "main = putStrLn \"a\""),
+];
+
+#[test]
+fn every_promised_language_has_colours_and_no_other_has() {
+    for (language, line) in LANGUAGES {
+        let html = rendering::code(&format!("{line}\n"), language);
+        assert!(html.contains("<i class=\""), "{language}: {html}");
+    }
+    assert!(!rendering::code("fn main() {}\n", "klingon").contains("<i class"));
+}
