@@ -8,7 +8,7 @@ function faults() {
   /** Lies over another on purpose. */
   const OVER = ".tab-close, .picker-row > .button, .separator, .skip-link";
   const found = /** @type {string[]} */ ([]);
-  const name = (/** @type {Element} */ node) => `${node.localName}.${[...node.classList].join(".")} "${(node.textContent ?? "").trim().slice(0, 40)}"`;
+  const name = (/** @type {Element} */ node) => `${node.localName}.${[...node.classList].join(".")} "${(node.getAttribute("aria-label") ?? node.textContent ?? "").trim().slice(0, 40)}"`;
   const isShown = (/** @type {Element} */ node) => node.checkVisibility({ visibilityProperty: true, opacityProperty: true, contentVisibilityAuto: true }) && !node.closest(".sprite, .skip-link") && !isForReaders(node);
   /** Kept for screen readers only. @param {Element | null} node */
   function isForReaders(node) {
