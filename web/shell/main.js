@@ -62,7 +62,7 @@ let shown = /** @type {string | null} */ (null);
 let pageVersion;
 
 store.subscribe((changes) => {
-  needs = listNeeds(store.state.busy.values(), store.state.agents);
+  needs = listNeeds(store.state.busy.values(), store.state.agents, document.visibilityState === "visible" ? workspace.current() : null);
   if (synced) workspace.keepOnly((id) => store.state.sessions.has(id));
   const current = workspace.current();
   tree.update(current === shown ? changes : { ...changes, sessions: withSessions(changes.sessions, [shown, current]) });
@@ -199,4 +199,5 @@ setInterval(() => {
   if (workspace.currentStart()) sheet.update(needs);
 }, 200);
 addEventListener("resize", () => narrow.update(needs));
+document.addEventListener("visibilitychange", () => store.announce());
 socket.connect();

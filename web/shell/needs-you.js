@@ -12,16 +12,19 @@ import { needsYou, urgency } from "../shared/attention.js";
  * Agents that were lost with sessions on them, then permission, error, finished; oldest first within a kind.
  * @param {Iterable<SessionSummary>} sessions
  * @param {AgentInfo[]} agents
+ * @param {string | null} [watched] The session before the user's eyes: how its turn ended is seen as it happens, and a
+ *   row that comes and goes again would only make the sidebar jump.
  * @returns {Need[]}
  */
-export function listNeeds(sessions, agents) {
+export function listNeeds(sessions, agents, watched = null) {
   /** @type {Need[]} */
   const waiting = [];
   /** @type {Map<string, SessionSummary[]>} */
   const lost = new Map();
   for (const session of sessions) {
     const since = session.since ?? session.lastActiveAt;
-    if (needsYou(session.attention)) waiting.push({ kind: "session", key: session.id, session, since });
+    const isSeen = session.id === watched && session.attention !== "needs_permission";
+    if (needsYou(session.attention) && !isSeen) waiting.push({ kind: "session", key: session.id, session, since });
     if (session.attention === "disconnected") lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
   }
   waiting.sort((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since));

@@ -161,7 +161,7 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
     }
     app.release("atlas-api", "tests");
     await frame.getByText("protocol no").waitFor();
-    await frame.getByRole("button", { name: "Scroll to bottom" }).click();
+    await frame.locator("#log").evaluate((log) => log.scrollTo(0, log.scrollHeight));
     await shot(theme === "dark" ? "02b-main-streaming" : "07b-light-streaming");
     if (theme === "light") return;
     await shot("02c-main-full", { height: 1500 });

@@ -22,7 +22,6 @@ export async function visit(measure, prepare = () => {}) {
   const page = await (await browser).newPage({ viewport: { width: 1440, height: 900 } });
   page.setDefaultTimeout(120_000);
   try {
-    await page.addInitScript(watchLongTasks);
     await page.goto(app.link);
     return await measure(page, app);
   } finally {
@@ -33,10 +32,20 @@ export async function visit(measure, prepare = () => {}) {
 
 export const closeBrowser = async () => (await browser)?.close();
 
-/** Every document keeps the lengths of its tasks over 50 ms, in ms. */
-function watchLongTasks() {
-  const long = (/** @type {any} */ (window).longTasks = /** @type {number[]} */ ([]));
-  new PerformanceObserver((list) => list.getEntries().forEach((entry) => long.push(entry.duration))).observe({ type: "longtask", buffered: true });
+/**
+ * The longest task of the main thread meanwhile, in ms of its own processor time: what others do on the machine is not
+ * the page's doing.
+ * @param {Page} page
+ * @param {() => Promise<unknown>} act
+ */
+export async function longestTaskMs(page, act) {
+  const owner = /** @type {import("@playwright/test").Browser} */ (page.context().browser());
+  await owner.startTracing(page, { categories: ["toplevel"] });
+  await act();
+  /** @type {{ traceEvents: { name: string, ph: string, pid: number, tid: number, tdur?: number, args?: { name?: string } }[] }} */
+  const { traceEvents } = JSON.parse(String(await owner.stopTracing()));
+  const mains = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
+  return Math.max(0, ...traceEvents.filter(({ name, pid, tid }) => name.endsWith("RunTask") && mains.has(`${pid} ${tid}`)).map(({ tdur = 0 }) => tdur / 1000));
 }
 
 /** What Chromium counts: seconds of the main thread's own processor time, and sizes. @param {Page} page @param {"threadTicks" | "timeTicks"} [clock] */

@@ -200,10 +200,14 @@ test("TC-3.7b: Escape, twice, stops a turn", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
   await expect(frame.locator(".message")).toHaveText("The first part.");
-  await frame.locator("textarea").press("Escape");
-  await expect(frame.locator("#status-line")).toContainText("Esc again to stop");
-  await frame.locator("textarea").press("Escape");
-  await expect(frame.locator(".turn-end")).toHaveText("Stopped");
+  // The second press must follow within two seconds, which a busy machine may miss; then both are pressed again.
+  await expect(async () => {
+    await frame.locator("textarea").press("Escape");
+    await expect(frame.locator("#status-line")).toContainText("Esc again to stop");
+    await expect(frame.locator(".turn-end")).toHaveCount(0);
+    await frame.locator("textarea").press("Escape");
+    await expect(frame.locator(".turn-end")).toHaveText("Stopped", { timeout: 5000 });
+  }).toPass({ timeout: 60_000 });
 });
 
 test("a draft is kept over a reload, and the agent's commands complete", async ({ shell }) => {
@@ -233,4 +237,29 @@ test("the agent's mode can be switched", async ({ shell }) => {
   await frame.getByRole("button", { name: /: Ask first/ }).click();
   await frame.getByRole("menuitemradio", { name: "Accept edits" }).click();
   await expect(frame.getByRole("button", { name: /: Accept edits/ })).toBeVisible();
+});
+
+test("the plan, the changes and the use of the context are shown as the agent tells them, and its model can be switched", async ({ startApp, page }) => {
+  const app = await startApp({ script: "story" });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  const frame = await newSession(page, "ferry");
+  await frame.getByRole("button", { name: "Model: gpt-5-codex · high" }).click();
+  await frame.getByRole("menuitemradio", { name: "gpt-5-codex · low" }).click();
+  await expect(frame.getByRole("button", { name: "Model: gpt-5-codex · low" })).toBeVisible();
+  await send(frame, "the relay drops frames");
+  await expect(frame.locator("#rail")).toContainText("3 of 6");
+  await expect(frame.locator('#rail [data-status="in_progress"]')).toHaveText("Prove no frame is lost");
+  await expect(frame.locator(".context")).toHaveText("62k / 200k");
+  await expect(frame.locator("#rail .change-list li")).toHaveText(["src/ws/relay.ts+3−1", "src/ws/queue.ts+38"]);
+  app.release("ferry", "tests");
+  await expect(frame.locator(".context")).toHaveText("74k / 200k");
+  await expect(frame.locator("#rail")).toContainText("5 of 6");
+  // A code block that is finished can be copied while the agent goes on; it says its language and its file.
+  await expect(frame.locator("figure.code figcaption")).toHaveText("TypeScriptsrc/ws/queue.tsCopy");
+  await expect(frame.locator("#status-line")).toContainText("Working");
+  app.release("ferry", "report");
+  await finished(frame);
+  await expect(frame.locator(".message").last()).toContainText("into the protocol notes.");
+  await expect(frame.locator("figure.code figcaption")).toHaveText("TypeScriptsrc/ws/queue.tsCopy");
 });

@@ -1,14 +1,14 @@
 // layout.spec.js: nothing overlaps, nothing is cut off, nothing is wider than its window, on any main screen.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, send, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, test } from "./app.js";
 
 /** In a document: what a reader could not read or a hand could not hit. */
 function faults() {
   /** Lies over another on purpose. */
   const OVER = ".tab-close, .picker-row > .button, .separator, .skip-link";
   const found = /** @type {string[]} */ ([]);
-  const name = (/** @type {Element} */ node) => `${node.localName}.${[...node.classList].join(".")} "${(node.textContent ?? "").trim().slice(0, 40)}"`;
+  const name = (/** @type {Element} */ node) => `${node.localName}.${[...node.classList].join(".")} "${(node.getAttribute("aria-label") ?? node.textContent ?? "").trim().slice(0, 40)}"`;
   const isShown = (/** @type {Element} */ node) => node.checkVisibility({ visibilityProperty: true, opacityProperty: true, contentVisibilityAuto: true }) && !node.closest(".sprite, .skip-link") && !isForReaders(node);
   /** Kept for screen readers only. @param {Element | null} node */
   function isForReaders(node) {
@@ -77,6 +77,35 @@ async function checkLayout(page, what) {
     if (inView) expect(await frame.evaluate(faults), `${what}, ${frame.parentFrame() ? "session" : "shell"}`).toEqual([]);
   }
 }
+
+test("nothing jumps when a turn starts and ends in view", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await newSession(shell, "ferry");
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello");
+  await finished(frame);
+  await expect(sessionRow(shell, "hello").locator('.glyph[data-attention="idle"]')).toBeAttached();
+  const places = async () => {
+    const boxes = [".composer", ".session-header", ".status-line"].map((part) => frame.locator(part).boundingBox());
+    const around = [".tab >> nth=0", ".tab >> nth=1", ".new-tab", "#projects-title", ".project-row", ".session-row >> nth=0", ".session-row >> nth=1", "#footer"].map((part) => shell.locator(part).boundingBox());
+    return Promise.all([...boxes, ...around]);
+  };
+  const before = await places();
+  await shell.evaluate(() => {
+    const all = /** @type {any} */ (window);
+    all.shifts = [];
+    new PerformanceObserver((list) => list.getEntries().forEach((entry) => all.shifts.push(...(/** @type {any} */ (entry)).sources.map((/** @type {any} */ source) => source.node?.className ?? "?")))).observe({ type: "layout-shift" });
+  });
+  await send(frame, "hold on");
+  await expect(sessionRow(shell, "hello").getByRole("img", { name: "Working" })).toBeVisible();
+  expect(await places()).toEqual(before);
+  app.release("ferry");
+  await finished(frame);
+  expect(await places()).toEqual(before);
+  await expect(sessionRow(shell, "hello").locator('.glyph[data-attention="idle"]')).toBeAttached();
+  expect(await places()).toEqual(before);
+  expect(await shell.evaluate(() => /** @type {any} */ (window).shifts)).toEqual([]);
+});
 
 for (const width of [1440, 820, 390]) {
   test(`nothing overlaps, is cut off or too wide on any main screen at ${width} px`, async ({ app, shell }) => {

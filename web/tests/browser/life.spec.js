@@ -1,6 +1,7 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import { writePast } from "./past.js";
 
 /** @param {import("@playwright/test").Page} page @param {string} [agent] */
 async function pick(page, agent = "Scripted") {
@@ -74,6 +75,47 @@ test("TC-5.5a: an agent that is not installed says so, with Retry and the way to
   await expect(option.getByRole("button", { name: /Copy/ })).toBeVisible();
   await option.locator(".picker-option").click({ force: true });
   await expect(page.getByRole("dialog", { name: "New session" })).toBeVisible();
+});
+
+test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the way to get it, and another agent", async ({ startApp, page }) => {
+  const app = await startApp();
+  await app.stop();
+  const program = join(app.home, "agent");
+  const install = () => symlinkSync(process.execPath, program);
+  install();
+  const [script] = JSON.parse(readFileSync(join(app.data, "agents.json"), "utf8")).agent_servers.Scripted.args;
+  writeFileSync(join(app.data, "agents.json"), JSON.stringify({ agent_servers: { Scripted: { command: program, args: [script], install_hint: "npm install -g scripted" } } }), { mode: 0o600 });
+  await app.start();
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
+  const option = page.getByRole("dialog", { name: "New session" }).locator(".picker-option", { hasText: "Scripted" });
+  await expect(option).not.toHaveAttribute("aria-disabled");
+  rmSync(program);
+  await option.click();
+  await expect(page.locator(".state-title")).toHaveText("Could not start Scripted. Check that it's installed.");
+  await expect(page.locator(".failed-command code")).toHaveText("npm install -g scripted");
+  await expect(page.getByRole("button", { name: "Use another agent" })).toBeVisible();
+  await expect(page.locator(".tab")).toHaveCount(0);
+  await expect(page.locator(".session-row")).toHaveCount(0);
+  install();
+  await page.getByRole("button", { name: "Retry" }).click();
+  await expect(current(page).locator("textarea")).toBeEnabled();
+});
+
+test("a session whose agent is gone from the machine says so in place, with Retry and the way to get it", async ({ page, startApp }) => {
+  const app = await startApp();
+  await app.stop();
+  writePast(app, 8);
+  writeFileSync(join(app.data, "agents.json"), JSON.stringify({ agent_servers: { Scripted: { command: join(app.home, "nowhere"), install_hint: "npm install -g scripted" } } }), { mode: 0o600 });
+  await app.start();
+  await page.goto(app.link);
+  await sessionRow(page, "A long history").click();
+  const banner = current(page).locator(".banner");
+  await expect(banner).toContainText("Could not start Scripted. Check that it's installed.");
+  await expect(banner.locator("code")).toHaveText("npm install -g scripted");
+  await expect(banner.getByRole("button", { name: "Copy" })).toBeVisible();
+  await expect(banner.getByRole("button", { name: "Retry" })).toBeVisible();
 });
 
 test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind", async ({ startApp, page }) => {

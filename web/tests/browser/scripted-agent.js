@@ -137,6 +137,8 @@ const SCENES = {
   },
 };
 
+const modelOption = (/** @type {string} */ currentValue) => ({ id: "model", name: "Model", category: "model", type: "select", currentValue, options: [{ value: "high", name: "gpt-5-codex · high" }, { value: "low", name: "gpt-5-codex · low" }] });
+
 /** @type {Record<string, (params: any) => Promise<object>>} */
 const METHODS = {
   async initialize() {
@@ -149,8 +151,7 @@ const METHODS = {
     const sessionId = `s${process.pid}-${sessions.size + 1}`;
     sessions.set(sessionId, { cwd, cancelled: false });
     setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "compact", description: "Make room in the context" }, { name: "review", description: "Review the changes" }] } } }), 5);
-    const models = { id: "model", name: "Model", category: "model", type: "select", currentValue: "high", options: [{ value: "high", name: "gpt-5-codex · high" }, { value: "low", name: "gpt-5-codex · low" }] };
-    return { sessionId, ...(SCRIPT === "story" ? { configOptions: [models] } : {}), modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
+    return { sessionId, ...(SCRIPT === "story" ? { configOptions: [modelOption("high")] } : {}), modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
   },
   async "session/load"({ sessionId, cwd }) {
     if (!existsSync(logOf(sessionId))) throw new Error("no such session");
@@ -161,6 +162,9 @@ const METHODS = {
   async "session/set_mode"({ sessionId, modeId }) {
     setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "current_mode_update", currentModeId: modeId } } }), 1);
     return {};
+  },
+  async "session/set_config_option"({ value }) {
+    return { configOptions: [modelOption(value)] };
   },
   async "session/prompt"({ sessionId, prompt }) {
     const session = sessions.get(sessionId);

@@ -32,10 +32,9 @@ const read = (stage, path, content, ms) => call(stage, { title: `Read ${path}`, 
 /** @param {Stage} stage @param {string} query */
 const search = (stage, query) => call(stage, { title: `Search ${query}`, kind: "search", rawInput: { query } }, { content: [{ type: "content", content: text("src/ws/relay.ts:41") }] }, 90);
 
-const HEAD = Array.from({ length: 38 }, (_, at) => `// line ${at + 1}`);
-const TAIL = Array.from({ length: 140 }, (_, at) => `  // line ${at + 45}`);
-const BEFORE = [...HEAD, "", "  private send(id: SessionId, frame: Frame) {", "    this.socket.send(encode(frame));", "  }", ...TAIL].join("\n");
-const AFTER = [...HEAD, "", "  private send(id: SessionId, frame: Frame) {", "    const q = this.queues.get(id) ?? this.open(id);", "    if (!q.offer(frame)) this.pause(id);", "    this.schedule(id);", "  }", ...TAIL].join("\n");
+const SEND = "  private send(id: SessionId, frame: Frame) {";
+const BEFORE = ["export class Relay {", SEND, "    this.socket.send(encode(frame));", "  }", "}", ""].join("\n");
+const AFTER = ["export class Relay {", SEND, "    const q = this.queues.get(id) ?? this.open(id);", "    if (!q.offer(frame)) this.pause(id);", "    this.schedule(id);", "  }", "}", ""].join("\n");
 
 /** @param {Stage} stage @param {string} path @param {string | null} oldText @param {string} newText */
 function edit(stage, path, oldText, newText) {

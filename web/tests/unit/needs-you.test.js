@@ -41,3 +41,13 @@ test("a search finds beginnings of words first, then inside words, then letters 
   assert.equal(fuzzy("xyz", "Move the relay"), null);
   assert.deepEqual(fuzzy("  ", "anything"), { score: 0, ranges: [] });
 });
+
+test("what ends before the user's eyes does not come and go in the list; what asks for leave stays", () => {
+  const session = (/** @type {string} */ id, /** @type {string} */ attention) => /** @type {any} */ ({ id, attention, cliType: "x", lastActiveAt: "2026-01-01T00:00:00Z" });
+  const all = [session("a", "finished"), session("b", "error"), session("c", "needs_permission")];
+  const ids = (/** @type {string | null} */ watched) => listNeeds(all, [], watched).map(({ key }) => key);
+  assert.deepEqual(ids(null), ["c", "b", "a"]);
+  assert.deepEqual(ids("a"), ["c", "b"]);
+  assert.deepEqual(ids("b"), ["c", "a"]);
+  assert.deepEqual(ids("c"), ["c", "b", "a"]);
+});
