@@ -75,7 +75,7 @@ fn is_usable(method: &Value, command: &AgentCommand) -> bool {
 }
 
 fn what_to_do(name: &str, methods: &[Value], said: &str) -> String {
-    let mut text = format!("{name} wants a login ({said}).");
+    let mut text = format!("{name} wants a login ({}).", said.trim_end_matches('.'));
     for method in methods {
         let title = method["name"].as_str().or(method["id"].as_str()).unwrap_or("login");
         match method["description"].as_str().filter(|description| !description.is_empty()) {

@@ -1,6 +1,7 @@
 //! Whether Claude Code is there, which version, and whether it is logged in.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,19 +16,33 @@ use crate::provider::ProviderError;
 /// The oldest version this was tested with. An older one is used too, for as long as it knows our options.
 pub(super) const VERSION_MIN: &str = "2.1.197";
 
-/// A program that has not answered by then goes without.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// A program that does not know its version by then goes without.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The oldest version whose `auth status` was seen. An unknown word would be a prompt.
 const LOGIN_STATUS_SINCE: &str = "2.1.325";
-/// How long an answer about the login holds. To ask takes the program a quarter of a second of work.
-const LOGIN_HOLDS: Duration = Duration::from_secs(30);
+/// How long a login is believed in. To ask takes the program a quarter of a second of work. Of a missing one it is asked
+/// each time: the user is about to change that.
+const LOGIN_HOLDS: Duration = Duration::from_secs(600);
+/// The list of agents does not wait longer for something that is only good to know. The next list waits on.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(2);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What was asked for last.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     known: Mutex<Option<Known>>,
-    login: Mutex<Option<(Instant, Option<bool>)>>,
+    logged_in_at: Mutex<Option<Instant>>,
+    asking: Mutex<Option<Asking>>,
+}
+
+/// A program that was asked and has not answered yet. It ends with this.
+struct Asking(Pin<Box<dyn Future<Output = Option<Output>> + Send>>);
+
+impl std::fmt::Debug for Asking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asking")
+    }
 }
 
 /// Holds as long as the file is the same.
@@ -82,14 +97,22 @@ impl Versions {
     }
 
     async fn login(&self, path: &Path, command: &AgentCommand) -> Option<bool> {
-        if let Some((asked, answer)) = *self.login.lock().unwrap_or_else(PoisonError::into_inner)
-            && asked.elapsed() < LOGIN_HOLDS
-        {
-            return answer;
+        let seen = *self.logged_in_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.is_some_and(|seen| seen.elapsed() < LOGIN_HOLDS) {
+            return Some(true);
         }
-        let answer = ask(path, command, &["auth", "status"]).await;
+        let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut asking = asking.unwrap_or_else(|| {
+            let (path, command) = (path.to_owned(), command.clone());
+            Asking(Box::pin(async move { ask(&path, &command, &["auth", "status"], LOGIN_TIMEOUT).await }))
+        });
+        let Ok(answer) = tokio::time::timeout(LOGIN_PATIENCE, &mut asking.0).await else {
+            *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking);
+            return None;
+        };
         let logged_in = answer.and_then(|answer| logged_in(&answer.stdout));
-        *self.login.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), logged_in));
+        let seen = (logged_in == Some(true)).then(Instant::now);
+        *self.logged_in_at.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         logged_in
     }
 }
@@ -112,12 +135,12 @@ pub(super) async fn version(config: &ClaudeConfig) -> Option<String> {
 
 /// None if it did not answer in time; none within if it does not say.
 async fn ask_version(path: &Path, command: &AgentCommand) -> Option<Option<String>> {
-    let answer = ask(path, command, &["--version"]).await?;
+    let answer = ask(path, command, &["--version"], VERSION_TIMEOUT).await?;
     let words = String::from_utf8_lossy(&answer.stdout);
     Some(words.split_whitespace().next().filter(|_| answer.status.success()).map(str::to_owned))
 }
 
-async fn ask(path: &Path, command: &AgentCommand, words: &[&str]) -> Option<Output> {
+async fn ask(path: &Path, command: &AgentCommand, words: &[&str], patience: Duration) -> Option<Output> {
     let mut ask = tokio::process::Command::new(path);
     ask.args(&command.args).args(words).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     for (name, value) in &command.env {
@@ -126,7 +149,7 @@ async fn ask(path: &Path, command: &AgentCommand, words: &[&str]) -> Option<Outp
             None => ask.env_remove(name),
         };
     }
-    tokio::time::timeout(ANSWER_TIMEOUT, ask.output()).await.ok()?.ok()
+    tokio::time::timeout(patience, ask.output()).await.ok()?.ok()
 }
 
 /// Whether a version is older than [`VERSION_MIN`], as far as it can be told.

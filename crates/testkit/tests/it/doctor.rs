@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use protocol::{ClientMessage, ServerMessage};
 use serde_json::{Value, json};
 use testkit::{Desk, TestApp, command_at, programs, within};
 
@@ -163,6 +164,23 @@ async fn a_server_that_lets_everyone_in_and_one_with_another_secret_are_told() {
     let (code, findings) = examined(app.home(), &[], &NO_AGENTS).await;
     assert_eq!(code, 1);
     check(&findings, "Page", "problem", "does not take the secret", "Restart");
+}
+
+#[tokio::test]
+async fn windows_are_told_of_a_login_where_it_can_be_known() {
+    let desk = Desk::start_with(|builder| builder.env("OPENAI_API_KEY", "").env("CODEX_HOME", "")).await;
+    let mut window = desk.app.window().await;
+    let mut logged_in = async |cli_type: &str| {
+        let ServerMessage::AgentList { agents } = window.call(&ClientMessage::AgentList {}).await else {
+            panic!("no list")
+        };
+        agents.iter().find(|agent| agent.cli_type.as_str() == cli_type).unwrap().logged_in
+    };
+    assert_eq!((logged_in("codex").await, logged_in("demo").await), (Some(false), None));
+    let codex = desk.app.home().join(".codex");
+    std::fs::create_dir(&codex).unwrap();
+    std::fs::write(codex.join("auth.json"), "{}").unwrap();
+    assert_eq!(logged_in("codex").await, Some(true));
 }
 
 #[tokio::test]

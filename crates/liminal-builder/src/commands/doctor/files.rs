@@ -52,7 +52,7 @@ fn disk(visit: &Visit) -> Option<Finding> {
         Ok(DiskState::Good { free_bytes }) => Finding::ok(DISK, format!("{} MiB free", mib(free_bytes))),
         Ok(DiskState::Low { free_bytes }) => Finding::note(
             DISK,
-            format!("only {} MiB free where the data directory is", mib(free_bytes)),
+            format!("less than {} MiB free where the data directory is", mib(free_bytes) + 1),
             "Make room: when the disk is full, new sessions and titles cannot be saved, and agents fail.",
         ),
         Ok(DiskState::Refuses { reason }) => Finding::problem(

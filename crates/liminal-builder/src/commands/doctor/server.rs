@@ -41,6 +41,7 @@ async fn port(listening: &Listening) -> Finding {
         Err(error) => return Finding::problem(PORT, format!("{error:#}"), "See `liminal-builder --help`."),
     };
     match listen::bind(address).await {
+        Ok(_) if address.port() == 0 => Finding::ok(PORT, format!("one of {} that is free", address.ip())),
         Ok(_) => Finding::ok(PORT, format!("{address} is free")),
         Err(error) => {
             let words = format!("{error:#}");
