@@ -34,7 +34,7 @@ use frame_limit::{FrameLimit, NOTICE};
 /// The longest message a client may send; a longer one is answered with an error.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Windows at once. Each has let itself in with the secret, so this only guards against a page gone wild.
-const WINDOWS_MAX: usize = 128;
+const WINDOWS_MAX: usize = 256;
 /// For the peer to answer our close.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Frames written with one flush when that many are ready.
