@@ -83,12 +83,12 @@ function bannersOf({ context, failed, error, loaded }, retryMs) {
     const attempt = status?.attempt ? `Attempt ${status.attempt} of ${status.attemptsMax ?? "5"}${retryMs ? `, next in ${Math.ceil(retryMs / 1000)}s` : ""}` : "Nothing written so far is lost.";
     return [{ key: "reconnecting", kind: "warn", title: `Connection to ${name} lost. Reconnecting...`, text: attempt, ...detail, action: { name: "reconnect", label: "Reconnect now", primary: false } }];
   }
+  // Nothing could be shown yet: why not is the news.
+  if (failed && !loaded) return [loadFailure(failed, "No conversation could be shown.", context)];
   if (connection === "disconnected") {
     return [{ key: "lost", kind: "danger", title: `Connection to ${name} lost.`, text: error?.message ?? "Nothing written so far is lost; the conversation can go on after reconnecting.", ...detail, ...install(error, context), action: { name: "reconnect", label: "Reconnect", primary: true } }];
   }
-  if (failed) {
-    return [{ key: "failed", kind: "danger", title: failed.message, text: loaded ? "What is shown may not be the newest." : "No conversation could be shown.", ...(failed.detail ? { detail: failed.detail } : {}), ...install(failed, context), action: { name: "retry", label: "Retry", primary: true } }];
-  }
+  if (failed) return [loadFailure(failed, "What is shown may not be the newest.", context)];
   if (error) {
     return [{ key: "error", kind: "danger", title: error.message, text: "Nothing written so far is lost.", ...(error.detail ? { detail: error.detail } : {}), ...install(error, context), action: { name: "dismiss", label: "Dismiss", primary: false } }];
   }
@@ -96,6 +96,16 @@ function bannersOf({ context, failed, error, loaded }, retryMs) {
     return [{ key: "copy", kind: "warn", title: "Context not restored.", text: `This is a copy of the conversation. ${name} does not remember it and starts afresh with your next message.` }];
   }
   return [];
+}
+
+/**
+ * @param {import("../shared/protocol.js").ErrorMessage} failed
+ * @param {string} text
+ * @param {import("../shared/bus.js").Context} context
+ * @returns {Banner}
+ */
+function loadFailure(failed, text, context) {
+  return { key: "failed", kind: "danger", title: failed.message, text, ...(failed.detail ? { detail: failed.detail } : {}), ...install(failed, context), action: { name: "retry", label: "Retry", primary: true } };
 }
 
 /** @param {import("../shared/protocol.js").ErrorMessage | null} error @param {import("../shared/bus.js").Context} context */

@@ -3,6 +3,9 @@ import { h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { graft, openTags, sharedLength, undo } from "./tail.js";
 
+/** How many blocks of each text are finished. @type {WeakMap<HTMLElement, number>} */
+const settled = new WeakMap();
+
 /**
  * Makes the children of `root` show `blocks`: finished ones are never touched again, only what differs is replaced.
  * @param {HTMLElement} root
@@ -18,7 +21,10 @@ export function showBlocks(root, blocks, shown) {
       block = h("div", { class: "block" });
       root.append(block);
     }
-    if (!continueBlock(block, shown[at] ?? "", html)) block.innerHTML = html;
+    // A block that was taken for finished is as new again.
+    const reopened = at < (settled.get(root) ?? 0);
+    if (reopened) settled.set(root, at);
+    if (reopened || !continueBlock(block, shown[at] ?? "", html)) block.innerHTML = html;
     shown[at] = html;
   }
   while (root.children.length > blocks.length) root.lastElementChild?.remove();
@@ -42,17 +48,21 @@ function continueBlock(block, before, after) {
 }
 
 /**
- * Makes sure that finished words show exactly what one render of the whole gives.
+ * Makes sure that finished blocks show exactly what one render of the whole gives, once, and gives them their buttons.
  * @param {HTMLElement} root
  * @param {string[]} blocks
+ * @param {number} count How many of them are finished.
  */
-export function settleBlocks(root, blocks) {
-  const whole = document.createElement("template");
-  blocks.forEach((html, at) => {
-    whole.innerHTML = html;
+export function settleBlocks(root, blocks, count) {
+  for (let at = settled.get(root) ?? 0; at < count; at += 1) {
     const block = root.children[at];
-    if (block && block.innerHTML !== whole.innerHTML) block.innerHTML = html;
-  });
+    if (!(block instanceof HTMLElement)) continue;
+    const whole = document.createElement("template");
+    whole.innerHTML = blocks[at] ?? "";
+    if (block.innerHTML !== whole.innerHTML) block.innerHTML = blocks[at] ?? "";
+    addCopyButtons(block);
+  }
+  settled.set(root, Math.max(count, settled.get(root) ?? 0));
 }
 
 /**

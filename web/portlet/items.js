@@ -2,7 +2,7 @@
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph } from "../shared/icons.js";
 import { clock, duration } from "../shared/time.js";
-import { addCopyButtons, settleBlocks, showBlocks } from "./html.js";
+import { settleBlocks, showBlocks } from "./html.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Exclude<Item, { type: "tool_call" }>} TextItem */
@@ -41,11 +41,8 @@ export function updateText(node, item) {
   shown.set(node, blocks);
   if (item.html.length || !item.text) showBlocks(node, item.html, blocks);
   else setText(node, item.text);
-  if (!live && item.html.length && node.dataset.settled === undefined) {
-    settleBlocks(node, item.html);
-    node.dataset.settled = "";
-  }
-  if (!live) addCopyButtons(node);
+  // The last block is open while the agent writes.
+  settleBlocks(node, item.html, item.html.length - (live ? 1 : 0));
   if (item.status === "error" && item.errorMessage) node.dataset.error = item.errorMessage;
 }
 

@@ -168,7 +168,7 @@ async function showWhole(button) {
 
 log.addEventListener("click", (event) => {
   const copy = closest(event, ".copy-code");
-  if (copy) void copyText(copy.closest("figure")?.querySelector("code")?.textContent ?? "", copy);
+  if (copy) void copyText(copy.closest("figure")?.querySelector("pre > code")?.textContent ?? "", copy);
   const whole = closest(event, '[data-do="show-whole"]');
   if (whole) void showWhole(whole);
   const place = closest(event, "a.ref");

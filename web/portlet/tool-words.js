@@ -49,7 +49,9 @@ export function wordsOf(call, { root, home }) {
   const kind = kindOf(call);
   const [icon, now, then] = KINDS[kind] ?? ["wrench", "", ""];
   const creates = kind === "edit" && /^(write|create)/i.test(call.toolName);
-  const verb = creates ? "Create" : (stateOf(call) === "running" ? now : then) || call.toolName;
+  // What was interrupted was not done.
+  const isDone = stateOf(call) === "done" || stateOf(call) === "failed";
+  const verb = creates ? "Create" : (isDone ? then : now) || call.toolName;
   const text = (/** @type {string} */ name) => (typeof call.toolArguments[name] === "string" ? /** @type {string} */ (call.toolArguments[name]) : "");
   const path = call.tool?.locations?.[0]?.path ?? call.sections?.find((section) => section.path)?.path ?? (text("file_path") || text("path"));
   const command = call.tool?.command ?? text("command");
@@ -82,6 +84,15 @@ export function timeOf(call, now) {
 }
 
 const PERMISSION = { allowed_automatically: "allowed automatically", allowed_once: "Allowed once", allowed_always: "Always allowed", rejected: "Rejected", cancelled: "Not decided" };
+
+/** Which lines of a file were read: "1–184". @param {ToolCall} call */
+export function linesRead(call) {
+  const file = kindOf(call) === "read" && call.sections?.length === 1 ? call.sections[0] : undefined;
+  if (file?.kind !== "file") return "";
+  const first = Number(/<span class="num">(\d+)</.exec(file.html)?.[1]);
+  const count = file.html.split('class="line').length - 1 + (file.cutLines ?? 0);
+  return first > 0 && count > 0 ? (count === 1 ? String(first) : `${first}–${first + count - 1}`) : "";
+}
 
 /** How leave was given. @param {ToolCall} call */
 export const permissionWords = (call) => (call.tool?.permission ? PERMISSION[call.tool.permission.decision] : "");

@@ -3,7 +3,7 @@ import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph, setIcon } from "../shared/icons.js";
 import { duration, elapsed } from "../shared/time.js";
 import { drawBody } from "./tool-body.js";
-import { isQuiet, kindOf, permissionWords, stateOf, timeOf, wordsOf } from "./tool-words.js";
+import { isQuiet, kindOf, linesRead, permissionWords, stateOf, timeOf, wordsOf } from "./tool-words.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
@@ -49,7 +49,7 @@ export function updateTool(node, item, { place, isLast, now }) {
     setAttribute(target, "title", words.target);
     target.classList.toggle("mono", words.isCode);
   }
-  if (detail) setText(detail, permissionWords(item));
+  if (detail) setText(detail, [linesRead(item), permissionWords(item)].filter(Boolean).join(" · "));
   if (end) drawEnd(end, item, now);
   const open = chosen.get(node) ?? opensByItself(item, isLast);
   setAttribute(head, "aria-expanded", String(open));

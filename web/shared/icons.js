@@ -30,7 +30,7 @@ export function setIcon(node, name) {
   if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
 }
 
-/** Marks of agents we know; any other gets one of three shapes by its name. */
+/** Marks of agents we know, however their name is spelled; any other gets one of three shapes by its name. */
 const MARKS = /** @type {Record<string, string>} */ ({
   "claude-code": "agent-claude-code",
   codex: "agent-codex",
@@ -41,7 +41,8 @@ const MARKS = /** @type {Record<string, string>} */ ({
 
 /** @param {string} cliType */
 export function markName(cliType) {
-  const known = MARKS[cliType] ?? MARKS[cliType.split("-")[0] ?? ""];
+  const name = cliType.toLowerCase();
+  const known = MARKS[name] ?? MARKS[name.split(/[^a-z]/)[0] ?? ""];
   if (known) return known;
   let sum = 0;
   for (const letter of cliType) sum += letter.codePointAt(0) ?? 0;

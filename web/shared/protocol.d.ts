@@ -39,7 +39,11 @@ program?: string,
 /**
  * The command that installs it.
  */
-installHint?: string, status: AgentStatus, };
+installHint?: string, 
+/**
+ * Whether it is logged in, where that can be known without starting it.
+ */
+loggedIn?: boolean, status: AgentStatus, };
 export type AgentStatus = "idle" | "starting" | "connected" | "disconnected" | "reconnecting";
 export type PathCompletion = { path: string, isProject: boolean, };
 export type SessionFacts = { plan?: Array<PlanEntry>, context?: ContextUse, commands?: Array<AgentCommandInfo>, 

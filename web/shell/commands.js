@@ -7,6 +7,7 @@ import { openAddProject } from "./add-project.js";
 import { isOpen, openDialog } from "./dialog.js";
 import { openPalette } from "./palette.js";
 import { openPicker } from "./picker.js";
+import { removeProject } from "./remove-project.js";
 
 /** @typedef {import("../shared/menu.js").MenuEntry} MenuEntry */
 /** @typedef {HTMLElement | { x: number, y: number }} Place */
@@ -108,9 +109,14 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
       { label: "New session", icon: "plus", hint: nav("N"), run: () => newSession(projectId) },
       { label: "Copy path", icon: "copy", run: () => void copy(project.path, "Path copied") },
       "line",
-      { label: "Remove from sidebar", icon: "close", run: () => void actions.removeProject(projectId) },
+      { label: "Remove from sidebar", icon: "close", run: () => remove(projectId) },
     ]);
   }
+
+  /** @param {string} projectId */
+  const remove = (projectId) => removeProject({ store, projectId, remove: () => void actions.removeProject(projectId) });
+
+  const chooseProjectToRemove = () => openMenu({ x: innerWidth / 2 - 110, y: 104 }, "Remove project", store.state.projects.map(({ name, id }) => ({ label: name, icon: "folder", run: () => remove(id) })));
 
   /** @param {string} sessionId @returns {MenuEntry[]} */
   function sessionEntries(sessionId) {
@@ -132,7 +138,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     { label: "Add project…", icon: "folder", run: () => openAddProject({ complete: actions.complete, add: actions.addProject }) },
     { label: "Review next session that needs you", icon: "arrow-down", keys: mod("J"), run: () => next() },
     ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({ label: `Reconnect ${name}`, icon: "refresh", run: () => actions.reconnect(cliType) })),
-    ...store.state.projects.map(({ name, id }) => ({ label: `Remove project ${name} from the sidebar`, icon: "close", run: () => void actions.removeProject(id) })),
+    ...(store.state.projects.length ? [{ label: "Remove project…", icon: "close", run: chooseProjectToRemove }] : []),
     ...(workspace.current() ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }] : []),
     { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: () => resize.toggle() },
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },

@@ -1,6 +1,7 @@
 // first-run.js: the page of a user without projects.
 import { h, reconcile } from "../shared/dom.js";
 import { icon, mark } from "../shared/icons.js";
+import { baseName } from "../shared/paths.js";
 import { commandLine } from "./footer.js";
 import { createPathField, NO_DIRECTORY } from "./path-field.js";
 
@@ -51,9 +52,14 @@ function agentRow(agent) {
     h("span", { class: "agent-tile" }, mark(agent.cliType)),
     h("span", { class: "agent-name" }, agent.name),
     agent.installed
-      ? h("span", { class: "agent-note" }, "Found ", h("code", {}, agent.program ?? agent.cliType), agent.version ? ` ${agent.version}` : "")
+      ? h("span", { class: "agent-note", title: agent.program }, "Found ", h("code", {}, baseName(agent.program ?? agent.cliType)), agent.version ? ` ${agent.version}` : "")
       : h("span", { class: "agent-note" }, "Not installed: looked for ", h("code", {}, agent.program ?? agent.cliType)),
-    h("span", { class: "agent-end" }, agent.installed
-      ? h("span", { class: "agent-ready" }, icon("check"), "Ready")
-      : agent.installHint ? commandLine(agent.installHint) : null));
+    agent.installed ? readiness(agent)
+      : h("span", { class: "agent-end" }, agent.installHint ? commandLine(agent.installHint) : null));
+}
+
+/** @param {AgentInfo} agent */
+function readiness(agent) {
+  if (agent.loggedIn === false) return h("span", { class: "agent-end" }, "Not logged in yet");
+  return h("span", { class: "agent-end agent-ready" }, icon("check"), agent.loggedIn ? "Ready, logged in" : "Ready");
 }

@@ -40,7 +40,6 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
       command("plus", "add-project", "Add project"),
       h("span", { class: "rail-space" }),
       command("search", "palette", "Search"),
-      command("moon", "theme", "Change theme"),
       command("gear", "settings", "Settings"),
     ]);
   }

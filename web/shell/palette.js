@@ -119,7 +119,7 @@ function option(choice, ranges, index, store) {
   const state = session.attention === "idle" ? "" : session.attention === "finished" ? reasonOf(session) : NAMES[session.attention];
   return h("div", attributes,
     glyph(session.attention, { size: 16 }), marked(session.title, ranges),
-    h("span", { class: "palette-meta" }, state), h("span", { class: "palette-meta palette-project truncate" }, store.project(session.projectId)?.name ?? ""),
+    h("span", { class: "palette-meta palette-state" }, state), h("span", { class: "palette-meta palette-project truncate" }, store.project(session.projectId)?.name ?? ""),
     mark(session.cliType), h("span", { class: "palette-time" }, relativeTime(session.lastActiveAt, Date.now())));
 }
 

@@ -16,7 +16,7 @@ import { agentState, agentStateWords } from "./footer.js";
  */
 export function openPicker({ store, projectId, create }) {
   let project = projectId;
-  const name = h("span");
+  const name = h("span", { class: "truncate" });
   const choose = h("button", { class: "button", type: "button", "data-kind": "secondary", "aria-haspopup": "menu", "aria-expanded": "false" }, icon("folder"), h("span", { class: "visually-hidden" }, "Project: "), name, icon("chevron-down"));
   const list = h("div", { class: "picker-list", role: "group", "aria-label": "Agents" });
   const dialog = openDialog({ label: "New session", className: "picker" },
@@ -104,5 +104,6 @@ function note(agent, store) {
   for (const session of store.state.sessions.values()) if (session.cliType === agent.cliType && (session.continuity === "live" || session.continuity === "resumed")) live += 1;
   if (agent.status === "connected" || live) return live === 1 ? "Running, 1 session" : `Running, ${live} sessions`;
   if (agent.status === "disconnected") return "Reconnects when you create the session";
-  return agent.version ? `Version ${agent.version}` : "Starts when you create the session";
+  const words = [agent.version ? `Version ${agent.version}` : "", agent.loggedIn === undefined ? "" : agent.loggedIn ? "logged in" : "not logged in yet"].filter(Boolean).join(", ");
+  return words || "Starts when you create the session";
 }

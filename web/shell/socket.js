@@ -11,6 +11,8 @@ import { parseServerFrame } from "../shared/messages.js";
 const RETRY_MS = [500, 1000, 1500];
 /** The pause in a window that nobody sees. */
 const HIDDEN_MS = 5000;
+/** The pauses of a window that is not let in: only a person can change that. The first may be a server that just starts. */
+const REFUSED_MS = [1500, 5000, 10_000, 30_000];
 
 /** A request the server answered with an error, or could not answer. */
 export class RequestError extends Error {
@@ -34,12 +36,16 @@ export function createSocket({ heard, opened, lost }) {
   /** @type {WebSocket | null} */
   let socket = null;
   let attempt = 0;
+  /** How often in a row the server was there and did not let this window in. */
+  let refusals = 0;
   let nextId = 1;
   /** The next attempt; 0 while none waits. */
   let timer = 0;
 
   function again() {
-    const pause = document.visibilityState === "hidden" ? HIDDEN_MS : RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)];
+    const hidden = document.visibilityState === "hidden" ? HIDDEN_MS : 0;
+    const refused = refusals ? (REFUSED_MS[Math.min(refusals, REFUSED_MS.length) - 1] ?? 0) : 0;
+    const pause = Math.max(hidden, refused) || RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)];
     attempt += 1;
     timer = window.setTimeout(look, pause);
   }
@@ -49,6 +55,7 @@ export function createSocket({ heard, opened, lost }) {
     timer = 0;
     const health = await fetch("/api/health", { cache: "no-store" }).catch(() => null);
     if (health?.ok) return connect();
+    refusals = 0;
     lost(false);
     again();
   }
@@ -72,6 +79,7 @@ export function createSocket({ heard, opened, lost }) {
       if (!frame) return;
       if (frame.type === "server:hello") {
         attempt = 0;
+        refusals = 0;
         greeted = true;
         heard(frame);
         opened();
@@ -87,7 +95,9 @@ export function createSocket({ heard, opened, lost }) {
       const gone = new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." });
       for (const { reject } of waiting.values()) reject(gone);
       waiting.clear();
-      lost(!greeted && attempt > 0);
+      // The first attempt of all may meet no server; later ones are made only to one that is there.
+      if (!greeted && attempt > 0) refusals += 1;
+      lost(refusals > 0);
       again();
     });
   }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Room offered to each read: what a pipe holds on Linux, so one read empties it.
-const CHUNK_BYTES: usize = 64 * 1024;
+pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 
 /// One line without its line ending.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LineError;
-use crate::framing::{Line, LineFramer};
+use crate::framing::{CHUNK_BYTES, Line, LineFramer};
 
 /// How long a stopping agent's output may wait for its reader.
 const READER_PATIENCE: Duration = Duration::from_millis(250);
@@ -51,6 +51,19 @@ impl LineReader {
             tokio::task::consume_budget().await;
             self.ended = self.stdout.read(self.framer.space()).await? == 0;
         }
+    }
+}
+
+impl LineReader {
+    /// What is there, as soon as it is there and whatever it is; `None` at the end. For output that is no lines: who
+    /// asks for chunks does not ask for lines too.
+    ///
+    /// Cancel safe.
+    pub async fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
+        tokio::task::consume_budget().await;
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let read = self.stdout.read(&mut chunk).await?;
+        Ok((read > 0).then_some(chunk))
     }
 }
 

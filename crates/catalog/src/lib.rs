@@ -23,4 +23,4 @@ pub use catalog::{Catalog, Opened};
 pub use error::{CatalogError, LockHolder};
 pub use record::{NEW_SESSION_TITLE, ProjectRecord, SessionRecord};
 pub use titles::title_from;
-pub use visit::{DirectoryState, ListState, TokenState, Visit};
+pub use visit::{DirectoryState, DiskState, ListState, TokenState, Visit};

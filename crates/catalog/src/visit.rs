@@ -1,12 +1,12 @@
 //! A look at a data directory from outside: by the command line, which talks to the server that holds it, and by
-//! `doctor`. Nothing here makes, changes or keeps anything.
+//! `doctor`. Nothing here changes or keeps anything.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, access, statvfs};
 
 use crate::directory::DataDirectory;
 use crate::error::{CatalogError, LockHolder};
@@ -32,6 +32,19 @@ pub enum DirectoryState {
     NotWritable,
     Good,
 }
+
+/// Whether there is room for what will be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiskState {
+    Good { free_bytes: u64 },
+    Low { free_bytes: u64 },
+    Refuses { reason: String },
+}
+
+/// Below this a disk is as good as full: agents write far more than we do.
+const FREE_BYTES_LOW: u64 = 100 * 1024 * 1024;
+/// As much as a list of some hundred sessions.
+const TRIAL_BYTES: usize = 64 * 1024;
 
 /// How a kept list reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +114,24 @@ impl Visit {
             DirectoryState::OpenToOthers { mode }
         } else {
             DirectoryState::Good
+        })
+    }
+
+    /// Asks the file system, and where the directory is there, writes to a file without a name, which is gone at once.
+    pub fn disk_state(&self) -> Result<DiskState, CatalogError> {
+        let there = self.dir().ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
+        let disk = statvfs(there).map_err(|error| CatalogError::storage(there, error.into()))?;
+        let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if there == self.dir() {
+            let written = tempfile::tempfile_in(there)
+                .and_then(|mut file| file.write_all(&[0; TRIAL_BYTES]).and_then(|()| file.sync_data()));
+            if let Err(error) = written {
+                return Ok(DiskState::Refuses { reason: error.to_string() });
+            }
+        }
+        Ok(match free_bytes < FREE_BYTES_LOW {
+            true => DiskState::Low { free_bytes },
+            false => DiskState::Good { free_bytes },
         })
     }
 

@@ -29,7 +29,8 @@ struct State {
     /// Sessions whose running prompt is to end.
     cancelled: HashSet<String>,
     asked: u64,
-    waiting: HashMap<u64, SyncSender<Value>>,
+    /// Whoever asked the client, by the number of the question, with the session it is about.
+    waiting: HashMap<u64, (String, SyncSender<Value>)>,
 }
 
 /// What is set for an open session.
@@ -58,7 +59,7 @@ impl Desk {
         let (id, params) = (message["id"].clone(), message["params"].clone());
         let Some(method) = message["method"].as_str() else {
             let waiting = id.as_u64().and_then(|id| self.lock().waiting.remove(&id));
-            if let Some(waiting) = waiting {
+            if let Some((_, waiting)) = waiting {
                 // Who asked may have been cancelled.
                 let _ = waiting.send(message);
             }
@@ -98,12 +99,18 @@ impl Desk {
         let Some(past) = self.sessions.past(&session) else {
             return self.refuse(id, &acp::Error::resource_not_found(Some(session)));
         };
+        let used = past.iter().rev().find_map(|update| match update {
+            acp::SessionUpdate::UsageUpdate(usage) => Some(usage.used),
+            _ => None,
+        });
         if replay {
             past.into_iter().for_each(|update| self.update(&session, update));
         }
         let mut state = self.lock();
         state.cancelled.remove(&session);
-        let options = options(state.open.entry(session.clone()).or_default());
+        let open = state.open.entry(session.clone()).or_default();
+        open.tokens_used = open.tokens_used.max(used.unwrap_or_default());
+        let options = options(open);
         drop(state);
         self.answer(id, &json!({ "configOptions": options }));
         self.offer_commands(&session);
@@ -146,7 +153,7 @@ impl Desk {
         let mut state = self.lock();
         state.cancelled.insert(session.to_owned());
         // Whoever waits for the user waits no longer.
-        state.waiting.clear();
+        state.waiting.retain(|_, (asking, _)| asking != session);
     }
 
     fn offer_commands(&self, session: &str) {
@@ -180,13 +187,13 @@ impl Desk {
     }
 
     /// Asks the client. None when the prompt was cancelled meanwhile.
-    pub(crate) fn ask(&self, method: &str, params: &impl Serialize) -> Option<Value> {
+    pub(crate) fn ask(&self, session: &str, method: &str, params: &impl Serialize) -> Option<Value> {
         let (sender, receiver) = sync_channel(1);
         let id = {
             let mut state = self.lock();
             state.asked += 1;
             let id = state.asked;
-            state.waiting.insert(id, sender);
+            state.waiting.insert(id, (session.to_owned(), sender));
             id
         };
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));

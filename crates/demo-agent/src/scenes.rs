@@ -4,6 +4,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde_json::json;
 
 use crate::desk::Desk;
+use crate::sessions::{End, Record};
 use crate::texts::{self, COMMANDS};
 
 /// The longest answer it gives.
@@ -17,10 +18,10 @@ const TOUR: [&str; 6] = ["think", "markdown", "plan", "edit", "run", "ask"];
 struct Cancelled;
 
 pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::StopReason, acp::Error> {
-    let is_first = desk.sessions.past(session).is_none();
-    desk.sessions
-        .remember(session, &acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(prompt.to_owned().into())));
-    let stage = Stage { desk, session, chatty: desk.settings(session).mode == "chatty" };
+    let is_first = !desk.sessions.has_past(session);
+    let chatty = desk.settings(session).mode == "chatty";
+    let stage = Stage { desk, session, chatty, record: desk.sessions.record(session) };
+    stage.record.prompt(prompt);
     if is_first {
         let title: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
         desk.update(session, acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title)));
@@ -61,31 +62,45 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
         }
         Ok(())
     })();
-    let used = desk.spend(session, 1_500 + prompt.len() as u64);
-    desk.update(
-        session,
-        acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(used.min(CONTEXT_TOKENS), CONTEXT_TOKENS)),
-    );
-    match played {
-        Err(Cancelled) => Ok(acp::StopReason::Cancelled),
-        Ok(()) if failed => Err(acp::Error::new(-32603, "The demo agent was asked to fail.")),
-        Ok(()) => Ok(acp::StopReason::EndTurn),
-    }
+    let used = desk.spend(session, 1_500 + prompt.len() as u64).min(CONTEXT_TOKENS);
+    stage.show(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(used, CONTEXT_TOKENS)));
+    let (end, result) = match played {
+        Err(Cancelled) => (End::Cancelled, Ok(acp::StopReason::Cancelled)),
+        Ok(()) if failed => (End::Failed, Err(acp::Error::new(-32603, texts::FAILURE))),
+        Ok(()) => (End::Finished, Ok(acp::StopReason::EndTurn)),
+    };
+    stage.record.end(end);
+    result
 }
 
+/// So many words, in whole sentences but for the last one, a few sentences a paragraph.
 fn long_text(words: usize) -> String {
-    let words: Vec<&str> = texts::WORDS.split(' ').cycle().take(words.min(LONG_WORDS_MAX)).collect();
-    let sentences: Vec<String> = words.chunks(28).map(|sentence| format!("{}.", sentence.join(" "))).collect();
-    sentences.chunks(4).map(|paragraph| paragraph.join(" ")).collect::<Vec<_>>().join("\n\n")
+    let mut text = String::new();
+    for (place, word) in texts::LONG.split(' ').cycle().take(words.min(LONG_WORDS_MAX)).enumerate() {
+        if place > 0 {
+            text.push_str(if place % texts::LONG.split(' ').count() == 0 { "\n\n" } else { " " });
+        }
+        text.push_str(word);
+    }
+    let end = text.trim_end_matches(['.', ',']).len();
+    text.truncate(end);
+    text + "."
 }
 
 struct Stage<'a> {
     desk: &'a Desk,
     session: &'a str,
     chatty: bool,
+    record: Record,
 }
 
 impl Stage<'_> {
+    /// Whatever is shown is written down first.
+    fn show(&self, update: acp::SessionUpdate) {
+        self.record.update(&update);
+        self.desk.update(self.session, update);
+    }
+
     fn say(&self, text: &str) -> Result<(), Cancelled> {
         self.stream(text, acp::SessionUpdate::AgentMessageChunk)
     }
@@ -95,26 +110,17 @@ impl Stage<'_> {
         if self.chatty { self.say(text) } else { Ok(()) }
     }
 
-    /// Word by word. What was said is remembered, also if it was cut short.
+    /// Word by word.
     fn stream(&self, text: &str, update: fn(acp::ContentChunk) -> acp::SessionUpdate) -> Result<(), Cancelled> {
         let id = uuid::Uuid::new_v4().to_string();
-        let chunk = |text: &str| {
-            update(acp::ContentChunk::new(text.to_owned().into()).message_id(acp::MessageId::new(id.as_str())))
-        };
-        let mut said = 0;
-        let mut result = Ok(());
         for word in text.split_inclusive(char::is_whitespace) {
             if !self.desk.pause(self.session, 1) {
-                result = Err(Cancelled);
-                break;
+                return Err(Cancelled);
             }
-            self.desk.update(self.session, chunk(word));
-            said += word.len();
+            let chunk = acp::ContentChunk::new(word.to_owned().into()).message_id(acp::MessageId::new(id.as_str()));
+            self.show(update(chunk));
         }
-        if said > 0 {
-            self.desk.sessions.remember(self.session, &chunk(&text[..said]));
-        }
-        result
+        Ok(())
     }
 
     fn think(&self) -> Result<(), Cancelled> {
@@ -134,7 +140,7 @@ impl Stage<'_> {
                 acp::PlanEntry::new(*step, acp::PlanEntryPriority::Medium, status)
             };
             let entries = texts::PLAN.iter().enumerate().map(entry).collect();
-            self.desk.update(self.session, acp::SessionUpdate::Plan(acp::Plan::new(entries)));
+            self.show(acp::SessionUpdate::Plan(acp::Plan::new(entries)));
             if !self.desk.pause(self.session, 30) {
                 return Err(Cancelled);
             }
@@ -170,7 +176,7 @@ impl Stage<'_> {
                     }
                     let output = meta(json!({"terminal_output_delta": {"data": format!("{line}\n"), "terminal_id": call.tool_call_id}}));
                     let update = acp::ToolCallUpdate::new(call.tool_call_id.clone(), acp::ToolCallUpdateFields::new()).meta(output);
-                    self.desk.update(self.session, acp::SessionUpdate::ToolCallUpdate(update));
+                    self.show(acp::SessionUpdate::ToolCallUpdate(update));
                 }
                 Ok(())
             },
@@ -178,14 +184,14 @@ impl Stage<'_> {
         )
     }
 
-    /// Shows a call, what happens in it, and its end; remembers it as it ended.
+    /// Shows a call, what happens in it, and its end.
     fn act(
         &self,
         call: acp::ToolCall,
         happens: impl FnOnce(&acp::ToolCall) -> Result<(), Cancelled>,
         summary: &str,
     ) -> Result<(), Cancelled> {
-        self.desk.update(self.session, acp::SessionUpdate::ToolCall(call.clone()));
+        self.show(acp::SessionUpdate::ToolCall(call.clone()));
         let is_command = call.kind == acp::ToolKind::Execute;
         let result =
             happens(&call).and_then(|()| if self.desk.pause(self.session, 20) { Ok(()) } else { Err(Cancelled) });
@@ -194,19 +200,11 @@ impl Stage<'_> {
             json!({"terminal_exit": {"exit_code": if result.is_ok() { 0 } else { 130 }, "terminal_id": call.tool_call_id}}),
         );
         let fields = acp::ToolCallUpdateFields::new().status(status);
-        let mut update = acp::ToolCallUpdate::new(call.tool_call_id.clone(), fields);
+        let mut update = acp::ToolCallUpdate::new(call.tool_call_id, fields);
         if is_command {
             update = update.meta(exit);
         }
-        self.desk.update(self.session, acp::SessionUpdate::ToolCallUpdate(update.clone()));
-        self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCall(call.clone()));
-        if is_command && result.is_ok() {
-            let data: String = texts::COMMAND_OUTPUT.iter().map(|line| format!("{line}\n")).collect();
-            let output = meta(json!({"terminal_output_delta": {"data": data, "terminal_id": call.tool_call_id}}));
-            let told = acp::ToolCallUpdate::new(call.tool_call_id, acp::ToolCallUpdateFields::new()).meta(output);
-            self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCallUpdate(told));
-        }
-        self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCallUpdate(update));
+        self.show(acp::SessionUpdate::ToolCallUpdate(update));
         result?;
         self.say(summary)
     }
@@ -226,16 +224,16 @@ impl Stage<'_> {
             option("allow", "Allow once", acp::PermissionOptionKind::AllowOnce),
             option("reject", "Reject", acp::PermissionOptionKind::RejectOnce),
         ];
+        // The request itself is no update: the call is written down before it, and what was answered after it.
+        self.record.update(&acp::SessionUpdate::ToolCallUpdate(call.clone()));
         let request = acp::RequestPermissionRequest::new(self.session.to_owned(), call, options);
-        let answer = self.desk.ask("session/request_permission", &request).ok_or(Cancelled)?;
+        let answer = self.desk.ask(self.session, "session/request_permission", &request).ok_or(Cancelled)?;
         let chosen = answer["result"]["outcome"]["optionId"].as_str().unwrap_or("cancelled").to_owned();
         let allowed = chosen.starts_with("allow");
         let status = if allowed { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
-        let fields = acp::ToolCallUpdateFields::new().status(status);
-        self.desk
-            .update(self.session, acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id.clone(), fields)));
-        let told = acp::ToolCall::new(id, "Delete the build directory").kind(acp::ToolKind::Delete).status(status);
-        self.desk.sessions.remember(self.session, &acp::SessionUpdate::ToolCall(told));
+        let told = format!("Permission asked, and answered with `{chosen}`.");
+        let fields = acp::ToolCallUpdateFields::new().status(status).content(vec![told.into()]);
+        self.show(acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id, fields)));
         if self.desk.is_cancelled(self.session) {
             return Err(Cancelled);
         }

@@ -1,14 +1,49 @@
-//! Sessions as files: what was said, one update a line, to be told again.
+//! Sessions as files: what was asked, what was said and how it ended, one line each, to be told again.
+//!
+//! Comes in: lines, each written before it is said, so that nothing a user saw is lost with the program. Goes out: the
+//! updates that tell all of it again. A prompt that no end follows was interrupted, and is told so.
 
-use std::fs::OpenOptions;
+use std::cell::Cell;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use agent_client_protocol_schema::v1 as acp;
+use serde::{Deserialize, Serialize};
+
+use crate::texts;
+
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// The directory they are in. None when there is nowhere to put them: then they end with the program.
 #[derive(Debug)]
 pub(crate) struct Sessions(Option<PathBuf>);
+
+/// A line of the file: when, and one of the other fields.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    #[serde(default)]
+    at_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    update: Option<acp::SessionUpdate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<End>,
+}
+
+/// How a prompt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum End {
+    Finished,
+    Cancelled,
+    Failed,
+}
 
 impl Sessions {
     /// In the data directory, else where the system keeps state.
@@ -17,37 +52,214 @@ impl Sessions {
         let data = variable("LIMINAL_DATA_DIR").map(|directory| directory.join("demo-agent"));
         let state = || variable("XDG_STATE_HOME").map(|directory| directory.join("liminal-builder/demo-agent"));
         let home = || std::env::home_dir().map(|home| home.join(".local/state/liminal-builder/demo-agent"));
-        let directory = data.or_else(state).or_else(home);
-        let usable = directory.filter(|directory| match std::fs::create_dir_all(directory) {
-            Ok(()) => true,
-            Err(error) => {
-                eprintln!("sessions will not survive: {}: {error}", directory.display());
-                false
-            }
-        });
-        Self(usable)
+        Self(data.or_else(state).or_else(home))
     }
 
-    pub(crate) fn remember(&self, session: &str, update: &acp::SessionUpdate) {
-        let Some(path) = self.path(session) else { return };
-        let written = serde_json::to_string(update).map_err(std::io::Error::from).and_then(|line| {
-            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-            file.write_all(format!("{line}\n").as_bytes())
-        });
-        if let Err(error) = written {
-            eprintln!("{}: {error}", path.display());
-        }
+    /// Where a session's next prompt is written down.
+    pub(crate) fn record(&self, session: &str) -> Record {
+        let opened = self.path(session).map(|path| append_to(&path).map_err(|error| (path, error)));
+        let file = match opened {
+            Some(Ok(file)) => Some(file),
+            Some(Err((path, error))) => {
+                eprintln!("this session will not survive: {}: {error}", path.display());
+                None
+            }
+            None => None,
+        };
+        Record { file, failed: Cell::new(false) }
+    }
+
+    /// Whether it was ever spoken to.
+    pub(crate) fn has_past(&self, session: &str) -> bool {
+        self.path(session).is_some_and(|path| path.exists())
     }
 
     /// None for a session that never was spoken to.
     pub(crate) fn past(&self, session: &str) -> Option<Vec<acp::SessionUpdate>> {
-        let text = std::fs::read_to_string(self.path(session)?).ok()?;
-        Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+        Some(told_again(&std::fs::read_to_string(self.path(session)?).ok()?))
     }
 
     /// Ids are ours; one of another form is nobody's.
     fn path(&self, session: &str) -> Option<PathBuf> {
         let directory: &Path = self.0.as_deref()?;
         uuid::Uuid::try_parse(session).ok().map(|id| directory.join(format!("{id}.jsonl")))
+    }
+}
+
+/// For the user's eyes only, also where an earlier version made the directory.
+fn append_to(path: &Path) -> std::io::Result<File> {
+    if let Some(directory) = path.parent() {
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)?;
+        std::fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))?;
+    }
+    let file = OpenOptions::new().create(true).append(true).mode(FILE_MODE).open(path)?;
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    Ok(file)
+}
+
+/// The file of a session that speaks. Each line goes to the system at once: it outlives this program, however that ends.
+#[derive(Debug)]
+pub(crate) struct Record {
+    file: Option<File>,
+    /// Told once; the words go on without it.
+    failed: Cell<bool>,
+}
+
+impl Record {
+    pub(crate) fn prompt(&self, prompt: &str) {
+        self.write(Line { prompt: Some(prompt.to_owned()), ..Line::default() });
+    }
+
+    pub(crate) fn update(&self, update: &acp::SessionUpdate) {
+        self.write(Line { update: Some(update.clone()), ..Line::default() });
+    }
+
+    pub(crate) fn end(&self, end: End) {
+        self.write(Line { end: Some(end), ..Line::default() });
+    }
+
+    fn write(&self, line: Line) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let line = Line { at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ..line };
+        let Some(mut file) = self.file.as_ref().filter(|_| !self.failed.get()) else { return };
+        let written = serde_json::to_string(&line)
+            .map_err(std::io::Error::from)
+            .and_then(|line| file.write_all(format!("{line}\n").as_bytes()));
+        if let Err(error) = written {
+            eprintln!("the rest of this prompt will not survive: {error}");
+            self.failed.set(true);
+        }
+    }
+}
+
+/// The updates that bring the file's conversation back.
+fn told_again(text: &str) -> Vec<acp::SessionUpdate> {
+    let mut told: Vec<acp::SessionUpdate> = Vec::new();
+    let (mut is_open, mut said_at) = (false, 0);
+    for line in text.lines() {
+        let Some(line) = read(line) else { continue };
+        if let Some(prompt) = line.prompt {
+            if is_open {
+                told.push(interruption(said_at));
+            }
+            is_open = true;
+            let prompt = acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(prompt.into()));
+            told.push(dated(prompt, line.at_ms));
+        }
+        if let Some(update) = line.update {
+            let joined = told.last_mut().is_some_and(|last| join(last, &update));
+            if !joined {
+                told.push(dated(update, line.at_ms));
+            }
+        }
+        said_at = line.at_ms;
+        let Some(end) = line.end else { continue };
+        is_open = false;
+        match end {
+            End::Finished => {}
+            End::Cancelled => told.push(interruption(said_at)),
+            End::Failed => {
+                let words = acp::ContentChunk::new(texts::FAILURE.to_owned().into());
+                told.push(dated(acp::SessionUpdate::AgentMessageChunk(words), said_at));
+            }
+        }
+    }
+    if is_open {
+        told.push(interruption(said_at));
+    }
+    told
+}
+
+/// Says when it was. The protocol leaves `_meta` for such things.
+fn dated(mut update: acp::SessionUpdate, at_ms: u64) -> acp::SessionUpdate {
+    let meta = match &mut update {
+        acp::SessionUpdate::UserMessageChunk(chunk)
+        | acp::SessionUpdate::AgentMessageChunk(chunk)
+        | acp::SessionUpdate::AgentThoughtChunk(chunk) => &mut chunk.meta,
+        acp::SessionUpdate::ToolCall(call) => &mut call.meta,
+        acp::SessionUpdate::ToolCallUpdate(call) => &mut call.meta,
+        acp::SessionUpdate::UsageUpdate(usage) => &mut usage.meta,
+        _ => return update,
+    };
+    if at_ms > 0 {
+        meta.get_or_insert_default().insert("timestampMs".to_owned(), at_ms.into());
+    }
+    update
+}
+
+/// The first versions wrote bare updates. What is no line, as the last one of a program that was killed, is passed over.
+fn read(line: &str) -> Option<Line> {
+    serde_json::from_str(line)
+        .ok()
+        .or_else(|| serde_json::from_str(line).ok().map(|update| Line { update: Some(update), ..Line::default() }))
+}
+
+/// The protocol has no word for it in a replay. This is what Claude Code leaves where it was stopped, and clients know it.
+fn interruption(at_ms: u64) -> acp::SessionUpdate {
+    let words = acp::ContentChunk::new("[Request interrupted by user]".to_owned().into());
+    dated(acp::SessionUpdate::UserMessageChunk(words), at_ms)
+}
+
+/// A text that came word by word is told in one piece.
+fn join(last: &mut acp::SessionUpdate, next: &acp::SessionUpdate) -> bool {
+    let (last, next) = match (last, next) {
+        (acp::SessionUpdate::AgentMessageChunk(last), acp::SessionUpdate::AgentMessageChunk(next))
+        | (acp::SessionUpdate::AgentThoughtChunk(last), acp::SessionUpdate::AgentThoughtChunk(next)) => (last, next),
+        _ => return false,
+    };
+    if last.message_id.is_none() || last.message_id != next.message_id {
+        return false;
+    }
+    match (&mut last.content, &next.content) {
+        (acp::ContentBlock::Text(last), acp::ContentBlock::Text(next)) => {
+            last.text.push_str(&next.text);
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(told: &[acp::SessionUpdate]) -> Vec<String> {
+        let of = |update: &acp::SessionUpdate| match update {
+            acp::SessionUpdate::UserMessageChunk(chunk) | acp::SessionUpdate::AgentMessageChunk(chunk) => {
+                match &chunk.content {
+                    acp::ContentBlock::Text(text) => text.text.clone(),
+                    other => format!("{other:?}"),
+                }
+            }
+            other => format!("{other:?}"),
+        };
+        told.iter().map(of).collect()
+    }
+
+    const SAYS: &str =
+        r#"{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"so "},"messageId":"m"}}"#;
+
+    #[test]
+    fn a_prompt_without_an_end_is_told_as_interrupted_with_all_that_was_said() {
+        let half = r#"{"update":{"sessionUpdate":"agent_mess"#;
+        let text = format!("{{\"prompt\":\"one\"}}\n{SAYS}\n{SAYS}\n{half}\n{{\"prompt\":\"two\"}}\n{SAYS}");
+        let interrupted = "[Request interrupted by user]";
+        assert_eq!(words(&told_again(&text)), ["one", "so so ", interrupted, "two", "so ", interrupted]);
+    }
+
+    #[test]
+    fn every_end_is_told() {
+        let text =
+            ["finished", "cancelled", "failed"].map(|end| format!("{{\"prompt\":\"{end}\"}}\n{{\"end\":\"{end}\"}}"));
+        let told = words(&told_again(&text.join("\n")));
+        assert_eq!(told, ["finished", "cancelled", "[Request interrupted by user]", "failed", texts::FAILURE]);
+    }
+
+    #[test]
+    fn files_of_the_first_versions_are_read() {
+        let user = r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"hello"}}"#;
+        let agent =
+            r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I am"},"messageId":"m"}"#;
+        assert_eq!(words(&told_again(&format!("{user}\n{agent}\n"))), ["hello", "I am"]);
     }
 }

@@ -90,8 +90,12 @@ pub(crate) const PLAN: &[&str] = &["Look at the code", "Write the change", "Run 
 pub(crate) const TOUR_END: &str = "That was the tour. One thing is yours to try: send `long 2000` and press Stop while I talk. What \
 I have said by then stays, and you can go on at once.";
 
-pub(crate) const WORDS: &str = "the quick brown fox jumps over the lazy dog while seven wizards quietly boil a pot of \
-ink and every letter learns to wait for its own small delay";
+/// One paragraph of the long answer.
+pub(crate) const LONG: &str = "The quick brown fox jumps over the lazy dog while seven wizards boil a pot of ink. Every \
+letter learns to wait for its own small delay, and every word comes when it is ready. Nobody reads all of this, and that is \
+what it is for: to scroll, to be stopped, and to go on where it was.";
+
+pub(crate) const FAILURE: &str = "The demo agent was asked to fail.";
 
 pub(crate) fn help() -> String {
     let lines = COMMANDS.iter().map(|(name, description)| format!("- `{name}`: {description}\n"));

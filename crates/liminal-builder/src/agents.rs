@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use catalog::CatalogError;
-use providers::acp::{AcpAgent, AcpProvider, AcpSettings, parse_agents};
+use protocol::CliType;
+use providers::acp::{AcpAgent, AcpProvider, AcpSettings, ConfiguredAgents, parse_agents};
 use providers::claude::{ClaudeConfig, ClaudeProvider};
 use providers::{Provider, Registry};
 
@@ -28,7 +29,13 @@ pub(crate) fn registry(
     };
     let mut agents = vec![AcpAgent::codex(&settings.codex_acp_cmd).context("--codex-acp-cmd (CODEX_ACP_CMD)")?];
     match configured(file) {
-        Ok(configured) => agents.extend(configured),
+        Ok(configured) => {
+            agents.extend(configured.agents);
+            for mistake in configured.mistakes {
+                tracing::warn!("agents.json: {mistake}");
+                notices.push(format!("An agent of agents.json is not offered: {mistake}."));
+            }
+        }
         Err(error) => {
             tracing::warn!("agents.json: {error:#}");
             notices.push(format!("The agents of agents.json are not offered: {error:#}."));
@@ -60,7 +67,31 @@ fn claude_config(settings: &Agents) -> ClaudeConfig {
     }
 }
 
-fn configured(file: Result<Option<String>, CatalogError>) -> anyhow::Result<Vec<AcpAgent>> {
-    let Some(text) = file? else { return Ok(Vec::new()) };
+fn configured(file: Result<Option<String>, CatalogError>) -> anyhow::Result<ConfiguredAgents> {
+    let Some(text) = file? else { return Ok(ConfiguredAgents::default()) };
     Ok(parse_agents(&text)?)
+}
+
+/// What a person types to start an agent by hand.
+pub(crate) fn command_line(
+    settings: &Agents,
+    file: Result<Option<String>, CatalogError>,
+    cli_type: &CliType,
+) -> Option<String> {
+    let configured = configured(file).unwrap_or_default().agents;
+    let command = match configured.into_iter().find(|agent| agent.cli_type == *cli_type) {
+        Some(agent) => agent.command,
+        None if cli_type.as_str() == "claude-code" => return Some(settings.claude_cmd.clone()),
+        None if cli_type.as_str() == "codex" => return Some(settings.codex_acp_cmd.clone()),
+        None => return None,
+    };
+    let words = std::iter::once(&command.program).chain(&command.args);
+    let quoted = words.map(|word| {
+        let word = word.to_string_lossy();
+        match word.contains(|letter: char| !letter.is_ascii_alphanumeric() && !"-_./:=@+,%".contains(letter)) {
+            true => format!("'{}'", word.replace('\'', r"'\''")),
+            false => word.into_owned(),
+        }
+    });
+    Some(quoted.collect::<Vec<_>>().join(" "))
 }

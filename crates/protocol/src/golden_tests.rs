@@ -438,6 +438,7 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
                 version: Some("2.1.325".into()),
                 program: Some("claude".into()),
                 install_hint: Some("npm install -g @anthropic-ai/claude-code".into()),
+                logged_in: Some(true),
                 status: AgentStatus::Connected,
             }],
         },

@@ -136,6 +136,10 @@ pub struct AgentInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub install_hint: Option<String>,
+    /// Whether it is logged in, where that can be known without starting it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub logged_in: Option<bool>,
     pub status: AgentStatus,
 }
 

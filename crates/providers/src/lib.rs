@@ -6,6 +6,7 @@
 
 pub mod acp;
 pub mod claude;
+mod fault;
 pub mod lifecycle;
 pub mod outlet;
 pub mod permission;

@@ -11,6 +11,8 @@ use crate::provider::StatusReport;
 
 /// How often a lost agent is started again by itself.
 pub const RESTARTS_MAX: u32 = 5;
+/// A restart by hand that comes so soon after another is the same wish, and must not end what the other has started.
+pub(crate) const JUST_STARTED: Duration = Duration::from_secs(2);
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const DELAY_MAX: Duration = Duration::from_secs(30);
 
@@ -76,6 +78,11 @@ impl Lifecycle {
         self.by_hand = true;
         self.state = State::Restarting;
         idle
+    }
+
+    /// The start under way was asked for by the user.
+    pub fn is_by_hand(&self) -> bool {
+        self.by_hand
     }
 
     /// The moment for an automatic restart, if one is due at some time.

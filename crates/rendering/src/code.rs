@@ -1,7 +1,7 @@
 //! Code blocks.
 //!
-//! `<figure class="code"><figcaption>rust</figcaption><pre><code>…</code></pre></figure>`. The caption is always there,
-//! empty without a language: it is the place for the page's Copy button.
+//! `<figure class="code"><figcaption>Rust<span class="src">src/lib.rs</span></figcaption><pre><code>…</code></pre></figure>`.
+//! The caption is always there, empty without a language: it is the place for the page's Copy button.
 
 use crate::escape;
 use crate::highlight::{self, Highlighter};
@@ -24,7 +24,12 @@ pub fn code(text: &str, language: &str) -> String {
 /// Everything before the first line.
 pub(crate) fn open_into(html: &mut String, info: &str) {
     html.push_str("<figure class=\"code\"><figcaption>");
-    escape::text_into(html, highlight::name(info).unwrap_or_default());
+    escape::text_into(html, &highlight::label(info).unwrap_or_default());
+    if let Some(file) = highlight::file(info) {
+        html.push_str("<span class=\"src\">");
+        escape::text_into(html, file);
+        html.push_str("</span>");
+    }
     html.push_str("</figcaption><pre><code>");
 }
 
@@ -67,20 +72,33 @@ impl CodeCache {
         self.next = 0;
     }
 
-    /// Appends the lines of the next block of this render; the last line is plain while it has no newline.
-    pub(crate) fn lines_into(&mut self, html: &mut String, info: &str, code: &str) {
+    /// Keeps nothing but the state after the last block, which the next source continues.
+    pub(crate) fn continue_last(&mut self) {
+        self.blocks.truncate(self.next);
+        self.blocks.drain(..self.next.saturating_sub(1));
+        if let Some(block) = self.blocks.first_mut() {
+            block.code.clear();
+            block.lines.html.clear();
+        }
+    }
+
+    /// Appends the lines of the next block of this render; the last line is plain while it has no newline. Says where in
+    /// the HTML the complete ones end.
+    pub(crate) fn lines_into(&mut self, html: &mut String, info: &str, code: &str) -> usize {
         let known = self.blocks.get(self.next).is_some_and(|block| block.info == info && code.starts_with(&block.code));
         if !known {
             self.blocks.truncate(self.next);
             let lines = CodeLines::new(info);
             self.blocks.push(CachedCode { info: info.to_owned(), code: String::new(), lines });
         }
-        let Some(block) = self.blocks.get_mut(self.next) else { return };
+        let Some(block) = self.blocks.get_mut(self.next) else { return html.len() };
         let complete = code.rfind('\n').map_or(0, |at| at + 1);
         block.grow(&code[block.code.len()..complete]);
         html.push_str(&block.lines.html);
+        let lines_end = html.len();
         escape::text_into(html, &code[complete..]);
         self.next += 1;
+        lines_end
     }
 
     /// The first block of the last render.

@@ -42,6 +42,9 @@ pub(crate) struct HubCore {
     numbers: Mutex<HashMap<SessionId, u64>>,
     newborn: mpsc::Sender<Session>,
     tasks: TaskTracker,
+    /// The server's end has begun: nothing new is taken up.
+    stopping: CancellationToken,
+    /// And what ran has ended: the hub's own tasks may.
     stop: CancellationToken,
 }
 
@@ -96,6 +99,7 @@ impl Hub {
             numbers: Mutex::default(),
             newborn,
             tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
             stop: CancellationToken::new(),
         });
         core.tasks.spawn(crate::supervisor::run(Arc::clone(&core), births, core.stop.clone()));
@@ -193,6 +197,7 @@ impl Hub {
 
     /// Ends everything in order: turns are cancelled, what was said is settled, processes are gone, windows are let go.
     pub async fn drain(&self) {
+        self.core.stopping.cancel();
         let stopping: Vec<_> = self.core.registry.iter().cloned().collect();
         let tracker = TaskTracker::new();
         for provider in stopping {
@@ -217,6 +222,11 @@ impl HubCore {
 
     pub(crate) fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// The server's end has begun.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {
@@ -436,11 +446,12 @@ impl HubCore {
             return;
         }
         let Some(record) = self.catalog.session(id) else { return };
-        self.broadcast(ServerMessage::SessionState {
-            session_id: id.clone(),
-            state: state.clone(),
-            last_active_at: record.last_active_at,
-        });
+        let (session_id, last_active_at) = (id.clone(), record.last_active_at);
+        let news = ServerMessage::SessionState { session_id, state: state.clone(), last_active_at };
+        let frame = Frame::of(news, None);
+        for outbox in lock(&self.windows).open.values() {
+            outbox.push_state(id, frame.clone());
+        }
     }
 
     /// Someone looked at the session, in some window.

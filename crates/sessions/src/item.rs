@@ -74,6 +74,13 @@ pub(crate) struct Sent {
     pub(crate) sections: Option<Arc<ToolDetail>>,
 }
 
+impl Sent {
+    /// The window is told the whole of this rendering.
+    pub(crate) fn start_anew(&mut self) {
+        *self = Self { times_made: self.times_made, ..Self::default() };
+    }
+}
+
 impl ItemCell {
     pub(crate) fn new(update: ItemUpdate, seq: u64, kept: &Arc<Kept>) -> Arc<Self> {
         let id = update.item_id.clone();
@@ -284,3 +291,7 @@ fn view_body(update: &ItemUpdate, view: &UpsertView) -> UpsertBody {
         },
     }
 }
+
+#[cfg(test)]
+#[path = "item_tests.rs"]
+mod tests;

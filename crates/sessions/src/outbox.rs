@@ -44,6 +44,8 @@ pub(crate) struct Outbox {
 struct State {
     queue: VecDeque<Slot>,
     waiting: HashSet<(SessionId, ItemId)>,
+    /// Sessions whose state waits.
+    states: HashSet<SessionId>,
     /// What the window was told of items that are still growing.
     sent: HashMap<(SessionId, ItemId), Sent>,
     bytes: usize,
@@ -52,6 +54,7 @@ struct State {
 #[derive(Debug)]
 enum Slot {
     Frame(Frame),
+    State { session: SessionId, frame: Frame },
     Item { session: SessionId, seq: u64, cell: Arc<ItemCell> },
     Snapshot(Box<Snapshot>),
 }
@@ -71,6 +74,22 @@ impl Outbox {
         // One frame may be larger than the bound: a history is as long as it is.
         let full = state.bytes > BYTES_MAX && !state.queue.is_empty();
         state.queue.push_back(Slot::Frame(frame));
+        self.pushed(state, full);
+    }
+
+    /// A newer state of a session: the one still waiting is left out.
+    pub(crate) fn push_state(&self, session: &SessionId, frame: Frame) {
+        let mut state = self.lock();
+        if !state.states.insert(session.clone()) {
+            let is_it = |slot: &Slot| matches!(slot, Slot::State { session: of, .. } if of == session);
+            let earlier = state.queue.iter().rposition(is_it).and_then(|place| state.queue.remove(place));
+            if let Some(Slot::State { frame, .. }) = earlier {
+                state.bytes -= frame.len();
+            }
+        }
+        state.bytes += frame.len();
+        let full = state.bytes > BYTES_MAX && !state.queue.is_empty();
+        state.queue.push_back(Slot::State { session: session.clone(), frame });
         self.pushed(state, full);
     }
 
@@ -179,6 +198,11 @@ impl Frames {
         match state.queue.pop_front()? {
             Slot::Frame(frame) => {
                 state.bytes -= frame.len();
+                Some(Taken::Frame(frame))
+            }
+            Slot::State { session, frame } => {
+                state.bytes -= frame.len();
+                state.states.remove(&session);
                 Some(Taken::Frame(frame))
             }
             Slot::Snapshot(snapshot) => Some(Taken::Snapshot(snapshot)),

@@ -81,6 +81,30 @@ async fn one_frame_may_be_larger_than_the_bound_but_two_may_not() {
     assert!(outbox.gone().is_cancelled());
 }
 
+#[tokio::test]
+async fn of_a_sessions_states_only_the_newest_waits_and_it_comes_after_what_was_there_before_it() {
+    let outbox = Outbox::new(WindowKind::View);
+    let mut frames = Frames::new(Arc::clone(&outbox));
+    let say = |word: &str| {
+        let error = protocol::ErrorMessage::new(protocol::ErrorCode::InternalError, word);
+        Frame::of(ServerMessage::Error(error), None)
+    };
+    let other = SessionId::parse("codex:2").unwrap();
+    for _ in 0..2 * SLOTS_MAX {
+        outbox.push_state(&session(), say("working"));
+    }
+    outbox.push_state(&other, say("the other"));
+    outbox.push(say("a turn's end"));
+    outbox.push_state(&session(), say("finished"));
+    assert!(!outbox.gone().is_cancelled());
+    for word in ["the other", "a turn's end", "finished"] {
+        assert_eq!(next(&mut frames).await["message"], word);
+    }
+    assert_eq!(outbox.lock().bytes, 0);
+    outbox.push_state(&session(), say("idle"));
+    assert_eq!(next(&mut frames).await["message"], "idle");
+}
+
 /// What a page does with a patch.
 fn merge(blocks: &mut Vec<String>, patch: &Value) {
     let (from, keep) = (patch["from"].as_u64().unwrap() as usize, patch["keep"].as_u64().unwrap() as usize);

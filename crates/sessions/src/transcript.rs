@@ -186,7 +186,8 @@ impl Transcript {
 
     /// An older stretch, put in front. Items known already keep their place.
     pub(crate) fn prepend(&mut self, history: History) {
-        self.older = history.older;
+        // A cursor that leads nowhere would be followed for ever.
+        self.older = history.older.filter(|older| self.older.as_ref() != Some(older));
         let mut cells = Vec::with_capacity(history.items.len() + self.cells.len());
         for update in history.items {
             if !self.by_id.contains_key(&update.item_id) {

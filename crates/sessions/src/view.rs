@@ -96,7 +96,7 @@ fn offset(text: &Text, sent: &mut Sent) -> Option<usize> {
     match &sent.text {
         Some(earlier) if text.continues(earlier) => Some(earlier.utf16_len()),
         Some(_) => {
-            *sent = Sent::default();
+            sent.start_anew();
             None
         }
         None => None,

@@ -7,10 +7,11 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ServiceError;
-use crate::fault::contained;
+use crate::fault::{contained, contained_now};
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
 use crate::session::Command;
+use crate::view;
 
 /// Requests of one window that may be under way at once. One more waits, and with it the window's socket.
 const REQUESTS_MAX: usize = 32;
@@ -77,9 +78,6 @@ impl Window {
             }
             ClientMessage::SessionPage { session_id, before, limit } => {
                 core.command(&session_id, Command::Page { requester: requester.clone(), before, limit }).await?;
-            }
-            ClientMessage::SessionOutput { session_id, item_id } => {
-                core.command(&session_id, Command::Output { requester: requester.clone(), item: item_id }).await?;
             }
             ClientMessage::SessionSeen { session_id } => {
                 core.seen(&session_id).await?;
@@ -165,6 +163,14 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             core.catalog().set_title(&session_id, &title).await?;
             core.broadcast_as_answer(ServerMessage::SessionTitleUpdated { session_id, title }, Some(requester));
         }
+        ClientMessage::SessionOutput { session_id, item_id } => {
+            let cell = core.ask(&session_id, |reply| Command::Item { item: item_id.clone(), reply }).await?;
+            // As long as the output is long: neither the session nor any other task waits for it.
+            let render = move || contained_now(|| view::whole_output(&cell.update()));
+            let rendered = core.tasks().spawn_blocking(render).await.map_err(|_| ServiceError::ShuttingDown)?;
+            let html = rendered.map_err(|fault| ServiceError::fault(&fault))?;
+            requester.answer(ServerMessage::SessionOutput { session_id, item_id, html });
+        }
         ClientMessage::SessionSetOption { session_id, option_id, value } => {
             core.ask(&session_id, |reply| Command::SetOption { option: option_id, value, reply }).await?;
             requester.answer(ServerMessage::Ack {});
@@ -190,7 +196,6 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         | ClientMessage::SessionOpen { .. }
         | ClientMessage::SessionLeave { .. }
         | ClientMessage::SessionPage { .. }
-        | ClientMessage::SessionOutput { .. }
         | ClientMessage::SessionSeen { .. } => {
             debug_assert!(false, "answered in `take_up`");
         }

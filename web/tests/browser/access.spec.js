@@ -47,6 +47,23 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await shell.locator("#footer").getByRole("button", { name: "Settings" }).click();
       await checkAccess(shell, "settings");
       await shell.keyboard.press("Escape");
+      await shell.locator("#footer .footer-agents").click();
+      await expect(shell.getByRole("dialog", { name: "Agents" })).toBeVisible();
+      await checkAccess(shell, "agents");
+      await shell.keyboard.press("Escape");
+      await projectRow(shell, "ferry").click({ button: "right" });
+      await expect(shell.getByRole("menu")).toBeVisible();
+      await checkAccess(shell, "menu");
+      await shell.keyboard.press("Escape");
+      await send(frame, "run the tests");
+      await expect(frame.locator('.tool[data-state="running"]')).toBeVisible();
+      await checkAccess(shell, "at work");
+      await projectRow(shell, "ferry").click({ button: "right" });
+      await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+      await checkAccess(shell, "remove a project that works");
+      await shell.keyboard.press("Escape");
+      app.release("ferry");
+      await finished(frame);
       for (const width of [820, 390]) {
         await shell.setViewportSize({ width, height: 900 });
         await checkAccess(shell, `${width} px`);
@@ -75,6 +92,20 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
     });
   });
 }
+
+test("with reduced motion nothing moves, and everything is still said", async ({ app, shell }) => {
+  await shell.emulateMedia({ reducedMotion: "reduce" });
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hold on");
+  await expect(frame.locator(".message")).toHaveText("The first part.");
+  await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeVisible();
+  const moving = () => Promise.all(shell.frames().map((page) => page.evaluate(() => document.getAnimations().length)));
+  expect(await moving()).toEqual(shell.frames().map(() => 0));
+  // Without it the same page does move: the spinner and the cursor.
+  await shell.emulateMedia({ reducedMotion: "no-preference" });
+  await expect.poll(async () => (await moving()).every((count) => count > 0)).toBe(true);
+});
 
 test("the main flow works by keyboard alone", async ({ app, shell }) => {
   app.directory("ferry");

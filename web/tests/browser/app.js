@@ -76,7 +76,7 @@ export class App {
 
   async remove() {
     await this.stop();
-    rmSync(this.home, { recursive: true, force: true });
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
   /** A directory under home. @param {string} name */
@@ -86,9 +86,9 @@ export class App {
     return path;
   }
 
-  /** Lets an agent that waits in a project go on. @param {string} name */
-  release(name) {
-    writeFileSync(join(this.home, "code", name, "release"), "");
+  /** Lets an agent that waits in a project go on. @param {string} name @param {string} [file] What it waits for. */
+  release(name, file = "release") {
+    writeFileSync(join(this.home, "code", name, file), "");
   }
 
   /** Lets a scripted agent that crashed start again. */
@@ -159,9 +159,12 @@ export const tab = (page, title) => page.locator(".tab").filter({ hasText: title
 
 /** Starts a session with an agent. @param {Page} page @param {string} project @param {string} [agent] */
 export async function newSession(page, project, agent = "Scripted") {
+  const tabs = page.locator(".tab:not([data-provisional])");
+  const before = await tabs.count();
   await projectRow(page, project).getByRole("button", { name: "New Session" }).click();
   await page.getByRole("dialog", { name: "New session" }).locator(".picker-option", { hasText: agent }).click();
-  await expect(page.locator(".tab[data-current]:not([data-provisional])")).toBeVisible();
+  // The tab that was in front before stays so for a moment: the new one comes last.
+  await expect(tabs.nth(before)).toHaveAttribute("data-current", "");
   const frame = current(page);
   await expect(frame.locator("textarea")).toBeEnabled();
   return frame;
@@ -172,8 +175,11 @@ export const current = (page) => page.frameLocator("iframe.portlet[data-current]
 
 /** @param {import("@playwright/test").FrameLocator} frame @param {string} text */
 export async function send(frame, text) {
+  const before = await frame.locator(".user-turn").count();
   await frame.locator("textarea").fill(text);
   await frame.getByRole("button", { name: "Send" }).click();
+  // The page has taken it: from now on it shows this turn's state and not the last one's.
+  await expect(frame.locator(".user-turn")).toHaveCount(before + 1);
 }
 
 /** The turn is over. @param {import("@playwright/test").FrameLocator} frame */

@@ -72,6 +72,23 @@ test("TC-3.3a, TC-3.3b, TC-7.2b: a tool call shows that it runs, then its result
   await expect(tool.getByText("14 tests passed")).toBeVisible();
 });
 
+test("TC-7.2c: items that grow at the same time do not disturb each other", async ({ app, shell }) => {
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "interleave two calls");
+  const [one, two] = [frame.locator(".tool", { hasText: "make one" }), frame.locator(".tool", { hasText: "make two" })];
+  await expect(one.locator(".line")).toHaveText(["first of one", "second of one"]);
+  await expect(two.locator(".line")).toHaveText(["first of two", "second of two"]);
+  app.release("ferry");
+  await expect(two).toHaveAttribute("data-state", "failed");
+  await expect(one).toHaveAttribute("data-state", "running");
+  await expect(one.locator(".line")).toHaveText(["first of one", "second of one"]);
+  app.release("ferry", "release-one");
+  await finished(frame);
+  await expect(one).toHaveAttribute("data-state", "done");
+  await expect(two.locator(".tool-fault")).toHaveText("exit 2");
+  await expect(frame.locator(".message")).toHaveText("Both are done.");
+});
+
 test("TC-3.3b: an edit shows as a diff and in the list of changes", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "edit the file");

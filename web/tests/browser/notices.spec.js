@@ -87,3 +87,25 @@ test("HTML that an agent writes is shown quietly as text", async ({ app, shell }
   await expect(block).toHaveCSS("white-space", "pre-wrap");
   await expect(block).toHaveCSS("font-family", /mono/i);
 });
+
+test("a window that is not let in any more says how to come in, and is back when it may", async ({ app, shell, context, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  quiet.serverMayGo = true;
+  const cookies = await context.cookies();
+  await context.clearCookies();
+  await app.restart();
+  const bar = shell.locator("#offline");
+  await expect(bar).toContainText("Run liminal-builder open");
+  await context.addCookies(cookies);
+  await bar.getByRole("button", { name: "Try now" }).click();
+  await expect(bar).toBeHidden();
+  await expect(projectRow(shell, "ferry")).toBeVisible();
+});
+
+test("a browser that was never let in is told how to come in", async ({ app, page, quiet }) => {
+  // The browser itself reports the refusal.
+  quiet.serverMayGo = true;
+  await page.goto(new URL("/", app.link).href);
+  await expect(page.getByText("This browser has not been let in yet.")).toBeVisible();
+  await expect(page.getByText("liminal-builder open")).toBeVisible();
+});

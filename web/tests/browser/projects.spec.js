@@ -1,6 +1,6 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
 
 const names = (/** @type {import("@playwright/test").Page} */ page) => page.locator(".project-name").allTextContents();
 
@@ -134,7 +134,9 @@ test("TC-1.2d: the same directory is refused under every name it has", async ({ 
 test("TC-1.3a: a removed project can be had back, with its sessions", async ({ app, shell }) => {
   const path = app.directory("ferry");
   await addProject(shell, path);
-  await send(await newSession(shell, "ferry"), "hello there");
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello there");
+  await finished(frame);
   await expect(sessionRow(shell, "hello there")).toBeVisible();
   await projectRow(shell, "ferry").click({ button: "right" });
   await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
@@ -158,7 +160,9 @@ test("Undo of a removal brings back the tabs it closed, and focus is never lost"
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
   for (const [project, words] of [["ferry", "hello one"], ["atlas", "hello two"], ["ferry", "hello three"]]) {
-    await send(await newSession(shell, project ?? ""), words ?? "");
+    const frame = await newSession(shell, project ?? "");
+    await send(frame, words ?? "");
+    await finished(frame);
     await expect(tab(shell, words ?? "")).toBeVisible();
   }
   await projectRow(shell, "ferry").focus();
@@ -171,6 +175,30 @@ test("Undo of a removal brings back the tabs it closed, and focus is never lost"
   await expect(shell.locator(".tab .tab-title")).toHaveText(["hello one", "hello two", "hello three"]);
   await expect(tab(shell, "hello three")).toHaveAttribute("data-current", "");
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("removing a project in which a turn runs says that it goes on", async ({ app, shell }) => {
+  const path = app.directory("ferry");
+  await addProject(shell, path);
+  await send(await newSession(shell, "ferry"), "hold on");
+  await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeVisible();
+  const remove = async () => {
+    await projectRow(shell, "ferry").click({ button: "right" });
+    await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  };
+  const dialog = shell.getByRole("dialog", { name: "Remove project" });
+  await remove();
+  await expect(dialog).toContainText("A turn is still running in it and goes on unseen.");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect(dialog).toBeHidden();
+  await expect(projectRow(shell, "ferry")).toBeVisible();
+  await remove();
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await expect(projectRow(shell, "ferry")).toBeHidden();
+  app.release("ferry");
+  await addProject(shell, path);
+  await sessionRow(shell, "hold on").click();
+  await expect(current(shell).locator(".message")).toHaveText("The first part. The second part.");
 });
 
 test.describe("a phone", () => {
@@ -189,7 +217,9 @@ test.describe("a phone", () => {
 test("TC-1.3b: removing a project closes its tabs and no others", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
-  await send(await newSession(shell, "ferry"), "hello ferry");
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello ferry");
+  await finished(frame);
   await expect(tab(shell, "hello ferry")).toBeVisible();
   await send(await newSession(shell, "atlas"), "hello atlas");
   await expect(tab(shell, "hello atlas")).toBeVisible();

@@ -4,6 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { STORY } from "./story.js";
 
 const SCRIPT = process.env.SCRIPT ?? "";
 const store = join(process.env.HOME ?? ".", ".scripted-agent");
@@ -24,9 +25,9 @@ function say(sessionId, update) {
 const text = (/** @type {string} */ words) => ({ type: "text", text: words });
 const chunk = (/** @type {string} */ words) => ({ sessionUpdate: "agent_message_chunk", content: text(words) });
 
-/** @param {string} cwd @param {() => boolean} [stop] */
-async function released(cwd, stop = () => false) {
-  while (!existsSync(join(cwd, "release")) && !stop()) await sleep(20);
+/** @param {string} cwd @param {() => boolean} [stop] @param {string} [name] */
+async function released(cwd, stop = () => false, name = "release") {
+  while (!existsSync(join(cwd, name)) && !stop()) await sleep(20);
 }
 
 const MARKDOWN = "## What changed\n\nIt has **bold** words and `code`.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst answer: number = 42;\n```\n\nDone.";
@@ -78,6 +79,16 @@ const SCENES = {
     say(id, { sessionUpdate: "tool_call_update", toolCallId: "run1", status: "completed", content: [{ type: "content", content: text("14 tests passed") }], rawOutput: { exit_code: 0 } });
     say(id, chunk("They pass."));
   },
+  interleave: async (id, cwd, cancelled) => {
+    const update = (/** @type {string} */ call, /** @type {object} */ more) => say(id, { sessionUpdate: "tool_call_update", toolCallId: call, ...more });
+    for (const call of ["one", "two"]) say(id, { sessionUpdate: "tool_call", toolCallId: call, title: `Run ${call}`, kind: "execute", status: "in_progress", rawInput: { command: `make ${call}` } });
+    for (const part of ["first", "second"]) for (const call of ["one", "two"]) update(call, { _meta: { terminal_output_delta: { data: `${part} of ${call}\n` } } });
+    await released(cwd, cancelled);
+    update("two", { status: "failed", rawOutput: { exit_code: 2 } });
+    await released(cwd, cancelled, "release-one");
+    update("one", { status: "completed", rawOutput: { exit_code: 0 } });
+    say(id, chunk("Both are done."));
+  },
   edit: async (id, cwd) => {
     say(id, { sessionUpdate: "tool_call", toolCallId: "edit1", title: "Edit a.ts", kind: "edit", status: "completed", locations: [{ path: join(cwd, "a.ts") }], content: [{ type: "diff", path: join(cwd, "a.ts"), oldText: "let a = 1;\n", newText: "const a = 2;\n" }] });
     say(id, chunk("Edited."));
@@ -97,6 +108,8 @@ const SCENES = {
   },
   "flood-prose": (id) => flood(id, "", (at) => `word number ${at} and more `, "the last word"),
   "flood-code": (id) => flood(id, "```rust\n", (at) => `let x${at} = f(${at}); // ok\n`, "// the last word\n```"),
+  "flood-mixed": (id) => flood(id, "# Mixed\n", (at) => (at % 100 === 0 ? "\n\n```rust\n" : at % 100 === 50 ? "```\n\n- a list\n- of two\n\n" : `let x${at} and more words `), "the last word"),
+  wait: async () => void (await sleep(4000)),
   hostile: async (id) => say(id, chunk("<img src=x onerror=\"parent.hacked=1\"><script>parent.hacked=1</script> [x](javascript:parent.hacked=1) ![p](https://example.invalid/p.png)")),
   markup: async (id) => say(id, chunk("Before.\n\n<details>\n  <summary>More</summary>\n</details>\n\nAfter.")),
   print: async (id) => {
@@ -136,7 +149,8 @@ const METHODS = {
     const sessionId = `s${process.pid}-${sessions.size + 1}`;
     sessions.set(sessionId, { cwd, cancelled: false });
     setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "compact", description: "Make room in the context" }, { name: "review", description: "Review the changes" }] } } }), 5);
-    return { sessionId, modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
+    const models = { id: "model", name: "Model", category: "model", type: "select", currentValue: "high", options: [{ value: "high", name: "gpt-5-codex · high" }, { value: "low", name: "gpt-5-codex · low" }] };
+    return { sessionId, ...(SCRIPT === "story" ? { configOptions: [models] } : {}), modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
   },
   async "session/load"({ sessionId, cwd }) {
     if (!existsSync(logOf(sessionId))) throw new Error("no such session");
@@ -155,7 +169,9 @@ const METHODS = {
     const words = prompt.map((/** @type {{ text?: string }} */ part) => part.text ?? "").join(" ");
     appendFileSync(logOf(sessionId), `${JSON.stringify({ sessionUpdate: "user_message_chunk", content: text(words) })}\n`);
     const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(words)) ?? "hello";
-    await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
+    const story = SCRIPT === "story" && STORY[Object.keys(STORY).find((name) => words.includes(name)) ?? ""];
+    if (story) await story({ say: (update) => say(sessionId, update), cwd: session.cwd, wait: (name) => released(session.cwd, () => session.cancelled, name) });
+    else await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
     return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
   },
 };

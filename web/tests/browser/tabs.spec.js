@@ -51,6 +51,32 @@ test("TC-4.2b: a tab that is switched to is shown in the very next frame", async
   await expect(current(shell).locator(".user-text")).toHaveText("hello a");
 });
 
+test("a hidden session draws nothing until it is shown, and no key reaches it", async ({ app, shell }) => {
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hold on");
+  await expect(frame.locator(".message")).toHaveText("The first part.");
+  const hidden = shell.frames().find((other) => other.url().endsWith("/portlet"));
+  await openAll(shell, "b");
+  await hidden?.evaluate(() => {
+    const all = /** @type {any} */ (window);
+    all.writes = 0;
+    new MutationObserver((list) => (all.writes += list.length)).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+  });
+  app.release("ferry");
+  // It is told, and says so in the sidebar; its own page stays as it was.
+  await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Finished, unread" })).toBeVisible();
+  expect(await hidden?.evaluate(() => /** @type {any} */ (window).writes)).toBe(0);
+  await hidden?.evaluate(() => document.querySelector("textarea")?.focus());
+  expect(await hidden?.evaluate(() => document.hasFocus())).toBe(false);
+  await shell.locator(".skip-link").focus();
+  for (let at = 0; at < 40; at += 1) {
+    await shell.keyboard.press("Tab");
+    expect(await shell.evaluate(() => document.activeElement?.matches("iframe:not([data-current])"))).toBe(false);
+  }
+  await tab(shell, "hold on").click();
+  await expect(current(shell).locator(".message")).toHaveText("The first part. The second part.");
+});
+
 test("TC-4.3a, TC-4.3b: the sidebar activates the tab that is there", async ({ shell }) => {
   await openAll(shell, "a", "b", "c");
   await sessionRow(shell, "hello a").click();

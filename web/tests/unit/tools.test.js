@@ -4,7 +4,7 @@ import { projectPath, shortPath } from "../../shared/paths.js";
 import { mergeUpsert } from "../../shared/patch.js";
 import { flow } from "../../portlet/flow.js";
 import { createSession } from "../../portlet/session.js";
-import { groupWords, isQuiet, permissionWords, stateOf, wordsOf } from "../../portlet/tool-words.js";
+import { groupWords, isQuiet, linesRead, permissionWords, stateOf, wordsOf } from "../../portlet/tool-words.js";
 import { goldens } from "./goldens.js";
 
 const golden = goldens("upsert.tool_call")[0]?.[1];
@@ -14,6 +14,8 @@ const call = (kind, more = {}, detail = {}) => ({ ...golden, startedAt: golden.s
 
 test("TC-3.3a: a call is named by what it does to what", () => {
   assert.deepEqual(wordsOf(call("execute", { status: "update" }, { command: "cargo test" }), place), { icon: "terminal", verb: "Run", target: "cargo test", isCode: true });
+  assert.equal(wordsOf(call("execute", {}, { command: "cargo test" }), place).verb, "Ran");
+  assert.equal(wordsOf(call("execute", {}, { command: "cargo test", interrupted: true }), place).verb, "Run");
   assert.equal(wordsOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target, "src/lib.rs");
   assert.equal(wordsOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb, "Create");
   assert.equal(wordsOf(call("search", { toolArguments: { pattern: "TODO" } }), place).target, "TODO");
@@ -35,6 +37,16 @@ test("three quiet calls in a row fold into one line, two do not", () => {
   assert.equal(flow(reads.slice(0, 2)).length, 2);
   assert.equal(flow([...reads.slice(0, 2), call("execute"), reads[2]]).length, 4);
   assert.equal(groupWords([...reads, call("search")]), "3 files, 1 search");
+});
+
+test("a file that was read says which lines", () => {
+  const lines = (/** @type {number[]} */ numbers) => numbers.map((n) => `<div class="line"><span class="num">${n}</span><span class="src">x</span></div>`).join("");
+  const read = (/** @type {object[]} */ sections) => linesRead(call("read", { sections }));
+  assert.equal(read([{ kind: "file", html: lines([7, 8, 9]) }]), "7–9");
+  assert.equal(read([{ kind: "file", html: lines([1, 2, 184]), cutLines: 181 }]), "1–184");
+  assert.equal(read([{ kind: "file", html: lines([3]) }]), "3");
+  assert.equal(read([{ kind: "text", html: "<p>1</p>" }]), "");
+  assert.equal(read([]), "");
 });
 
 test("leave that was given automatically is said", () => {

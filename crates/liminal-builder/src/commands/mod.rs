@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Cancel(cancel::Args),
     /// Open the page in the browser, and print the link
     Open(open::Args),
-    /// Check agents, data directory, port, secret and page, and say what to do
+    /// Check agents, data directory, disk, port, secret and page, and say what to do
     Doctor(doctor::Args),
     /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
     DemoAgent,

@@ -17,32 +17,45 @@ pub struct AcpAgent {
     pub install_hint: Option<String>,
     /// Known without asking the program.
     pub version: Option<String>,
+    /// Where Codex keeps its login; other agents do not say.
+    pub codex_home: Option<PathBuf>,
 }
 
-/// Why an agent's definition cannot be used.
+/// The agents of `agents.json`, and what is wrong with the entries that are none.
+#[derive(Debug, Default)]
+pub struct ConfiguredAgents {
+    pub agents: Vec<AcpAgent>,
+    /// One for each entry that cannot be used; each names its entry.
+    pub mistakes: Vec<AgentDefinitionError>,
+}
+
+/// Why an agent's definition cannot be used, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentDefinitionError {
-    #[error("not in the expected form: {0}")]
-    Form(#[source] serde_json::Error),
-    #[error("agent {key:?}: its name {reason}")]
-    Key {
-        key: String,
-        #[source]
-        reason: IdError,
-    },
-    #[error("agent {key:?}: the command is empty")]
+    #[error("it is not in the expected form, {{\"agent_servers\": {{\"Name\": {{\"command\": \"…\"}}}}}}: {0}")]
+    Form(serde_json::Error),
+    #[error(
+        "agent {key:?}: {reason}; it needs \"command\", a text, and may have \"args\", a list of texts, and \"env\", texts by name"
+    )]
+    Entry { key: String, reason: serde_json::Error },
+    #[error("agent {key:?}: its name {reason}; give it another one")]
+    Key { key: String, reason: IdError },
+    #[error("agent {key:?}: the command is empty; name the program that starts it")]
     NoCommand { key: String },
-    #[error("agents {first:?} and {second:?} would both be known as {cli_type}")]
-    SameType { first: String, second: String, cli_type: CliType },
+    #[error("agents {first:?} and {key:?} would both be known as {cli_type}; give the second another name")]
+    SameType { first: String, key: String, cli_type: CliType },
+    #[error("agent {key:?}: the built-in agent {name} has that name; {advice}")]
+    BuiltIn { key: String, name: &'static str, advice: String },
     #[error("the command line {line:?} cannot be read: {reason}")]
-    CommandLine {
-        line: String,
-        #[source]
-        reason: ParseError,
-    },
+    CommandLine { line: String, reason: ParseError },
     #[error("the agent type is not valid")]
     Type(#[from] IdError),
 }
+
+/// Type and name of each agent that is there without being configured, and whether an entry of that very type may take
+/// its place.
+const BUILT_IN: [(&str, &str, bool); 3] =
+    [("claude-code", "Claude Code", true), ("codex", "Codex", true), ("demo", "Demo agent", false)];
 
 impl AcpAgent {
     /// Codex, started by a command line.
@@ -55,6 +68,10 @@ impl AcpAgent {
             command: at_home(command),
             install_hint: Some("npm install -g @agentclientprotocol/codex-acp".into()),
             version: None,
+            codex_home: std::env::var_os("CODEX_HOME")
+                .filter(|home| !home.is_empty())
+                .map(PathBuf::from)
+                .or_else(|| Some(std::env::home_dir()?.join(".codex"))),
         })
     }
 
@@ -66,18 +83,31 @@ impl AcpAgent {
             command: at_home(AgentCommand::new(program).arg("demo-agent")),
             install_hint: None,
             version: Some(version.into()),
+            codex_home: None,
         })
     }
 }
 
 /// Reads `agents.json`, in the shape Zed's users know: `{"agent_servers": {"Gemini": {"command", "args", "env"}}}`.
-/// Other settings in the file are not ours and are passed over.
-pub fn parse_agents(text: &str) -> Result<Vec<AcpAgent>, AgentDefinitionError> {
+/// Other settings in the file are not ours and are passed over. A wrong entry costs that entry alone.
+pub fn parse_agents(text: &str) -> Result<ConfiguredAgents, AgentDefinitionError> {
     #[derive(Deserialize)]
     struct File {
         #[serde(default)]
         agent_servers: serde_json::Map<String, serde_json::Value>,
     }
+    let file: File = serde_json::from_str(text).map_err(AgentDefinitionError::Form)?;
+    let mut configured = ConfiguredAgents::default();
+    for (key, entry) in file.agent_servers {
+        match read_entry(key, entry, &configured.agents) {
+            Ok(agent) => configured.agents.push(agent),
+            Err(mistake) => configured.mistakes.push(mistake),
+        }
+    }
+    Ok(configured)
+}
+
+fn read_entry(key: String, entry: serde_json::Value, known: &[AcpAgent]) -> Result<AcpAgent, AgentDefinitionError> {
     #[derive(Deserialize)]
     struct Server {
         command: String,
@@ -88,34 +118,43 @@ pub fn parse_agents(text: &str) -> Result<Vec<AcpAgent>, AgentDefinitionError> {
         #[serde(default)]
         install_hint: Option<String>,
     }
-    let file: File = serde_json::from_str(text).map_err(AgentDefinitionError::Form)?;
-    let mut agents: Vec<AcpAgent> = Vec::new();
-    for (key, server) in file.agent_servers {
-        let server: Server = serde_json::from_value(server)
-            .map_err(|error| AgentDefinitionError::Form(serde::de::Error::custom(format!("agent {key:?}: {error}"))))?;
-        if server.command.trim().is_empty() {
-            return Err(AgentDefinitionError::NoCommand { key });
-        }
-        let cli_type =
-            CliType::from_key(&key).map_err(|reason| AgentDefinitionError::Key { key: key.clone(), reason })?;
-        if let Some(same) = agents.iter().find(|agent| agent.cli_type == cli_type) {
-            return Err(AgentDefinitionError::SameType { first: same.name.clone(), second: key, cli_type });
-        }
-        let command = server
-            .env
-            .into_iter()
-            .fold(AgentCommand::new(server.command).args(server.args), |command, (name, value)| {
-                command.env(name, value)
-            });
-        agents.push(AcpAgent {
-            cli_type,
-            name: key.trim().to_owned(),
-            command: at_home(command),
-            install_hint: server.install_hint,
-            version: None,
-        });
+    let server: Server = match serde_json::from_value(entry) {
+        Ok(server) => server,
+        Err(reason) => return Err(AgentDefinitionError::Entry { key, reason }),
+    };
+    if server.command.trim().is_empty() {
+        return Err(AgentDefinitionError::NoCommand { key });
     }
-    Ok(agents)
+    let cli_type = match CliType::from_key(&key) {
+        Ok(cli_type) => cli_type,
+        Err(reason) => return Err(AgentDefinitionError::Key { key, reason }),
+    };
+    let is_called = |name: &str| cli_type.as_str().eq_ignore_ascii_case(&name.replace(' ', "-"));
+    let built_in = BUILT_IN.iter().find(|(own, name, _)| is_called(own) || is_called(name));
+    match built_in {
+        Some((own, _, true)) if cli_type.as_str() == *own => {}
+        Some((own, name, is_replaceable)) => {
+            let advice = match is_replaceable {
+                true => format!("call yours {own:?} to use it instead of that one, or anything else to have both"),
+                false => "give yours another one".to_owned(),
+            };
+            return Err(AgentDefinitionError::BuiltIn { key, name, advice });
+        }
+        None => {}
+    }
+    if let Some(same) = known.iter().find(|agent| agent.cli_type.as_str().eq_ignore_ascii_case(cli_type.as_str())) {
+        return Err(AgentDefinitionError::SameType { first: same.name.clone(), key, cli_type });
+    }
+    let command = AgentCommand::new(server.command).args(server.args);
+    let command = server.env.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+    Ok(AcpAgent {
+        cli_type,
+        name: key.trim().to_owned(),
+        command: at_home(command),
+        install_hint: server.install_hint,
+        version: None,
+        codex_home: None,
+    })
 }
 
 /// One process serves sessions in many directories, so it starts in none of them.
@@ -132,33 +171,64 @@ mod tests {
 
     #[test]
     fn configured_agents_are_read_in_the_order_they_are_written() {
-        let agents = parse_agents(
+        let read = parse_agents(
             r#"{"theme": "dark", "agent_servers": {
                 "Gemini CLI": {"command": "gemini", "args": ["--acp"], "env": {"A": "1"}, "type": "custom"},
-                "local": {"command": "/opt/agent"}}}"#,
+                "local": {"command": "/opt/agent"}, "codex": {"command": "my-codex"}}}"#,
         )
         .unwrap();
-        let names: Vec<_> = agents.iter().map(|agent| (agent.cli_type.as_str(), agent.name.as_str())).collect();
-        assert_eq!(names, [("Gemini-CLI", "Gemini CLI"), ("local", "local")]);
-        assert_eq!(agents[0].command.args, ["--acp"]);
-        assert_eq!(agents[0].command.env, [("A".into(), Some("1".into()))]);
-        assert!(parse_agents("{}").unwrap().is_empty());
+        let names: Vec<_> = read.agents.iter().map(|agent| (agent.cli_type.as_str(), agent.name.as_str())).collect();
+        assert_eq!(names, [("Gemini-CLI", "Gemini CLI"), ("local", "local"), ("codex", "codex")]);
+        assert_eq!(read.agents[0].command.args, ["--acp"]);
+        assert_eq!(read.agents[0].command.env, [("A".into(), Some("1".into()))]);
+        assert!(read.mistakes.is_empty() && parse_agents("{}").unwrap().agents.is_empty());
     }
 
     #[test]
-    fn a_mistake_in_the_file_is_named() {
-        let check = |text: &str, expected: &str| {
-            let error = parse_agents(text).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
+    fn a_mistake_is_named_with_what_to_do_and_costs_its_own_entry_alone() {
+        let check = |entries: &str, expected: &[&str]| {
+            let text = format!(
+                r#"{{"agent_servers": {{"good": {{"command": "g"}}, {entries}, "fine": {{"command": "f"}}}}}}"#
+            );
+            let read = parse_agents(&text).unwrap();
+            let names: Vec<_> = read.agents.iter().map(|agent| agent.name.as_str()).collect();
+            assert_eq!(names, ["good", "fine"], "{entries}");
+            let [mistake] = &read.mistakes[..] else { panic!("{:?}", read.mistakes) };
+            let words = mistake.to_string();
+            assert!(expected.iter().all(|expected| words.contains(expected)), "{words}");
+            assert!(std::error::Error::source(mistake).is_none(), "said once: {words}");
         };
-        check("{", "not in the expected form");
-        check(r#"{"agent_servers": {"Gemini": {"args": []}}}"#, r#"agent "Gemini": missing field `command`"#);
-        check(r#"{"agent_servers": {"Gemini": {"command": " "}}}"#, r#"agent "Gemini": the command is empty"#);
-        check(r#"{"agent_servers": {" ": {"command": "x"}}}"#, "must not be empty");
-        check(
-            r#"{"agent_servers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#,
-            r#"agents "a b" and "a-b" would both be known as a-b"#,
+        check(r#""Gemini": {"args": []}"#, &[r#"agent "Gemini": missing field `command`"#, r#"it needs "command""#]);
+        check(r#""Gemini": {"command": "g", "args": "--acp"}"#, &[r#"agent "Gemini": "#, "a list of texts"]);
+        check(r#""Gemini": "gemini""#, &[r#"agent "Gemini": "#, "it needs"]);
+        check(r#""Gemini": {"command": " "}"#, &[r#"agent "Gemini": the command is empty"#]);
+        check(r#"" ": {"command": "x"}"#, &["must not be empty", "another one"]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_json_is_named() {
+        let words = parse_agents("{").unwrap_err().to_string();
+        assert!(
+            words.starts_with("it is not in the expected form, {\"agent_servers\"") && words.contains("line 1"),
+            "{words}"
         );
+    }
+
+    #[test]
+    fn a_name_is_given_once() {
+        let mistake = |entries: &str| {
+            let read = parse_agents(&format!(r#"{{"agent_servers": {{{entries}}}}}"#)).unwrap();
+            read.mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        let both = mistake(r#""a b": {"command": "x"}, "A-b": {"command": "x"}"#);
+        assert!(both.starts_with(r#"agents "a b" and "A-b" would both be known as A-b"#), "{both}");
+        for key in ["demo", "Demo agent"] {
+            let words = mistake(&format!(r#"{key:?}: {{"command": "x"}}"#));
+            assert!(words.contains("the built-in agent Demo agent has that name; give yours another one"), "{words}");
+        }
+        let words = mistake(r#""Claude Code": {"command": "x"}"#);
+        assert!(words.contains(r#"call yours "claude-code" to use it instead"#), "{words}");
+        assert_eq!(mistake(r#""claude-code": {"command": "x"}, "codex": {"command": "y"}"#), "");
     }
 
     #[test]

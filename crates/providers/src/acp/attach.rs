@@ -33,8 +33,7 @@ impl Session {
         let Some(connection) = &self.connection else { return };
         let about = connection.about();
         if !self.prompted {
-            self.context.router.expect();
-            self.ask_to_attach(Expect::New);
+            self.ask_for_another();
         } else if about.can_resume {
             self.ask_to_attach(Expect::Resume);
         } else if about.can_load {
@@ -44,6 +43,11 @@ impl Session {
             self.attach_over(Err(&ProviderError::LoadFailed { detail }));
             self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
         }
+    }
+
+    fn ask_for_another(&mut self) {
+        self.context.router.expect();
+        self.ask_to_attach(Expect::New);
     }
 
     fn ask_to_attach(&mut self, expect: Expect) {
@@ -91,8 +95,13 @@ impl Session {
                 }
                 let can_load = self.connection.as_ref().is_some_and(|connection| connection.about().can_load);
                 let try_load = *expect == Expect::Resume && can_load && self.loading.is_none();
+                // Lost with its first message before it knew of it: nothing was ever said, so nothing is forgotten.
+                let was_never = *expect != Expect::New && !self.is_known && self.loading.is_none();
                 match error {
                     CallError::Refused(_) if try_load && is_awaited => self.ask_to_attach(Expect::Load),
+                    CallError::Refused(error) if was_never && is_awaited && error.code != AUTH_REQUIRED => {
+                        self.ask_for_another();
+                    }
                     error if is_awaited => self.attach_failed(&error),
                     _ => {}
                 }
@@ -127,6 +136,7 @@ impl Session {
     }
 
     fn attached(&mut self, setup: &SessionSetup, continuity: Continuity) {
+        self.is_known |= continuity == Continuity::Resumed;
         self.attachment = Attachment::Attached;
         self.link.set_attached(true);
         let facts = self.translator.set_up(setup);
@@ -138,6 +148,7 @@ impl Session {
         } else {
             self.tell(facts);
             self.outlet.say(ProviderEvent::Continuity(continuity));
+            self.tell_status();
         }
         self.attach_over(Ok(()));
     }
@@ -155,6 +166,7 @@ impl Session {
         self.attachment = Attachment::Detached;
         if self.loading.is_none() && !matches!(error, CallError::Gone(_)) {
             self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
+            self.tell_status();
         }
         self.attach_over(Err(&failure));
     }
@@ -187,6 +199,7 @@ impl Session {
 
     /// Has the agent let go of the session, and of whatever still runs for it.
     pub(super) fn close(&mut self) {
+        self.release_terminals();
         let Some(connection) = &self.connection else { return };
         let request = acp::CloseSessionRequest::new(self.id.to_string());
         let due = Instant::now() + self.context.settings.session_timeout;

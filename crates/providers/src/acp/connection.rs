@@ -34,7 +34,7 @@ const EXIT_WITHIN: Duration = Duration::from_millis(400);
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
     pub(crate) handle: ProcessHandle,
-    pub(crate) terminals: Terminals,
+    pub(crate) terminals: Arc<Terminals>,
     /// How the agent was started; commands it runs through us have the same guardian.
     pub(crate) command: AgentCommand,
     about: OnceLock<About>,
@@ -62,7 +62,7 @@ impl Connection {
         let connection = Self {
             peer: Peer::new(writer),
             handle,
-            terminals: Terminals::default(),
+            terminals: Arc::default(),
             command: agent.command.clone(),
             about: OnceLock::new(),
         };
@@ -90,6 +90,14 @@ impl Connection {
         };
         if let Err(error) = answer {
             tracing::debug!(session, %error, "the agent did not let go of a session");
+        }
+    }
+
+    /// The agent is lost: its commands end, and every request that waits has its answer.
+    pub(crate) async fn close(&self, detail: &str) {
+        self.terminals.release_all();
+        for waiter in self.peer.close(detail) {
+            give(waiter, Err(CallError::Gone(detail.to_owned()))).await;
         }
     }
 
@@ -178,10 +186,7 @@ pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, rou
         (None, Some(report)) => report.to_string(),
         (None, None) => with_stderr("it closed its output".to_owned(), &connection.handle.stderr_tail()),
     };
-    connection.terminals.release_all();
-    for waiter in connection.peer.close(&detail) {
-        give(waiter, Err(CallError::Gone(detail.clone()))).await;
-    }
+    connection.close(&detail).await;
     Lost { detail, clean: exit.is_some_and(|report| report.is_success()) }
 }
 

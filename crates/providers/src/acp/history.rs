@@ -131,15 +131,20 @@ impl HistoryBuilder {
                     TurnStatus::Cancelled => TurnRecordStatus::Cancelled,
                 };
                 record.usage = usage;
-                record.ended_at = Some(at);
+                record.ended_at = end_of(record.started_at, at);
             }
             TurnEvent::TurnError { error_code, error_message, at, .. } => {
                 record.status = TurnRecordStatus::Error;
                 record.error_code = Some(error_code);
                 record.error_message = Some(error_message);
-                record.ended_at = Some(at);
+                record.ended_at = end_of(record.started_at, at);
             }
             TurnEvent::TurnStarted { .. } => {}
         }
     }
+}
+
+/// A turn that took no time is one whose times the agent does not tell.
+fn end_of(started_at: Timestamp, at: Timestamp) -> Option<Timestamp> {
+    (at != started_at).then_some(at)
 }

@@ -44,12 +44,27 @@ pub(crate) fn outlook(connection: &Connection, agent: &AcpAgent, said: &str) -> 
     }
 }
 
-/// A key that is there already. Everything else opens a browser or asks something.
-fn is_usable(method: &Value, command: &AgentCommand) -> bool {
-    let is_set = |name: &str| match command.env.iter().rev().find(|(set, _)| set == name) {
+/// Whether an agent that does not run has a login, as far as its files say. None where they do not: a login may be in the
+/// system's keyring, or none be needed, if the agent is set up so.
+pub(crate) fn evident(agent: &AcpAgent) -> Option<bool> {
+    let home = agent.codex_home.as_deref()?;
+    let has_key = ["CODEX_API_KEY", "OPENAI_API_KEY"].iter().any(|name| is_set(&agent.command, name));
+    if has_key || home.join("auth.json").is_file() {
+        return Some(true);
+    }
+    (!home.join("config.toml").exists()).then_some(false)
+}
+
+fn is_set(command: &AgentCommand, name: &str) -> bool {
+    match command.env.iter().rev().find(|(set, _)| set == name) {
         Some((_, value)) => value.as_ref().is_some_and(|value| !value.is_empty()),
         None => std::env::var_os(name).is_some_and(|value| value != OsStr::new("")),
-    };
+    }
+}
+
+/// A key that is there already. Everything else opens a browser or asks something.
+fn is_usable(method: &Value, command: &AgentCommand) -> bool {
+    let is_set = |name: &str| is_set(command, name);
     if method["type"] == "env_var" {
         let mut names =
             method["vars"].as_array().into_iter().flatten().filter_map(|variable| variable["name"].as_str());
@@ -92,6 +107,22 @@ mod tests {
         let api_key = json!({"id": "api-key", "_meta": {"api-key": {"provider": "openai"}}});
         assert!(!is_usable(&api_key, &command));
         assert!(is_usable(&api_key, &command.env("OPENAI_API_KEY", "k")));
+    }
+
+    #[test]
+    fn a_login_of_codex_is_known_by_its_files() {
+        let home = tempfile::tempdir().unwrap();
+        let mut agent = AcpAgent::codex("codex-acp").unwrap();
+        agent.codex_home = Some(home.path().to_owned());
+        agent.command = agent.command.env_remove("OPENAI_API_KEY").env_remove("CODEX_API_KEY");
+        assert_eq!(evident(&agent), Some(false));
+        let with_key = AcpAgent { command: agent.command.clone().env("OPENAI_API_KEY", "k"), ..agent.clone() };
+        assert_eq!(evident(&with_key), Some(true));
+        std::fs::write(home.path().join("config.toml"), "").unwrap();
+        assert_eq!(evident(&agent), None, "it may be set up to need none");
+        std::fs::write(home.path().join("auth.json"), "{}").unwrap();
+        assert_eq!(evident(&agent), Some(true));
+        assert_eq!(evident(&AcpAgent { codex_home: None, ..agent }), None);
     }
 
     #[test]

@@ -51,7 +51,7 @@ use crate::provider::{
     StatusReport, Trial,
 };
 
-pub use self::agent::{AcpAgent, AgentDefinitionError, parse_agents};
+pub use self::agent::{AcpAgent, AgentDefinitionError, ConfiguredAgents, parse_agents};
 pub use self::history::read_lines;
 pub use self::settings::AcpSettings;
 
@@ -129,6 +129,11 @@ impl AcpProvider {
         if !expectation.fulfil(&id, &ends.link) {
             return Err(failed("the agent gave the id of a session that is open"));
         }
+        // Who is in the router hears of a loss. This one may have come in too late for it.
+        if let Some(detail) = connection.peer.closed() {
+            self.context.router.remove(&id);
+            return Err(ProviderError::Crashed { name: self.context.agent.name.clone(), detail });
+        }
         let (events, receiver) = mpsc::channel(EVENT_QUEUE_MAX);
         let mut session = Session::new(Arc::clone(&self.context), id.clone(), project_dir, ends, connection, events);
         session.introduce(&setup);
@@ -195,6 +200,7 @@ impl Provider for AcpProvider {
             installed: program.is_ok(),
             version,
             program: Some(agent.command.program.to_string_lossy().into_owned()),
+            logged_in: program.is_ok().then(|| login::evident(agent)).flatten(),
             install_hint: agent.install_hint.clone(),
             status: self.context.status.borrow().status,
         }
@@ -272,18 +278,10 @@ impl Provider for AcpProvider {
     }
 
     async fn reconnect(&self, id: Option<&AgentSessionId>) -> Result<(), ProviderError> {
-        // One session that hangs need not cost the others their turns, where the agent can let go of it.
-        if let Some(id) = id {
-            let (reply, connection) = oneshot::channel();
-            let asked = self.context.supervisor.send(Command::Peek(reply)).await;
-            let connection = if asked.is_ok() { connection.await.ok().flatten() } else { None };
-            if connection.is_some_and(|connection| connection.about().can_close) {
-                return self.ask(id, |reply| SessionCommand::Renew { reply }).await?;
-            }
-        }
+        let only = id.map(|id| self.session(id)).transpose()?;
         let (reply, done) = oneshot::channel();
         let gone = || ProviderError::Unavailable { name: self.context.agent.name.clone() };
-        self.context.supervisor.send(Command::Reconnect(reply)).await.map_err(|_| gone())?;
+        self.context.supervisor.send(Command::Reconnect { only, reply }).await.map_err(|_| gone())?;
         done.await.map_err(|_| gone())?
     }
 

@@ -151,6 +151,14 @@ impl Peer {
         }
     }
 
+    /// Why the agent is gone, if it is.
+    pub(crate) fn closed(&self) -> Option<String> {
+        match &*self.lock() {
+            Waiting::Closed(reason) => Some(reason.clone()),
+            Waiting::Open(_) => None,
+        }
+    }
+
     fn wait(&self, waiter: Waiter) -> Result<u64, CallError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         match &mut *self.lock() {

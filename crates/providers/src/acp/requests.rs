@@ -208,15 +208,23 @@ async fn file<R: Serialize + Send + 'static, P>(
     reply.give(outcome).await;
 }
 
-/// Starts a command and stays with it until it ends.
-async fn create(request: acp::CreateTerminalRequest, link: SessionLink, reply: Reply) {
+/// Starts a command and stays with it until it ends. Its place is taken before anything else of the agent is read: the
+/// end of its turn may be the next line.
+fn create(request: acp::CreateTerminalRequest, link: SessionLink, reply: Reply) -> impl Future<Output = ()> + Send {
     let connection = Arc::clone(&reply.connection);
-    match connection.terminals.create(request, &link, &connection.command).await {
-        Ok((id, terminal, reader)) => {
-            reply.give(Ok(acp::CreateTerminalResponse::new(id.clone()))).await;
-            drop((reply, connection));
-            terminals::pump(id, terminal, reader, link).await;
+    let starting = connection.terminals.reserve(&request.session_id.0);
+    async move {
+        let started = match starting {
+            Ok(starting) => starting.start(request, &link, &connection.command).await,
+            Err(full) => Err(full),
+        };
+        match started {
+            Ok((id, terminal, reader)) => {
+                reply.give(Ok(acp::CreateTerminalResponse::new(id.clone()))).await;
+                drop((reply, connection));
+                terminals::pump(id, terminal, reader, link).await;
+            }
+            Err(message) => reply.refuse(wire::INTERNAL_ERROR, &message).await,
         }
-        Err(message) => reply.refuse(wire::INTERNAL_ERROR, &message).await,
     }
 }

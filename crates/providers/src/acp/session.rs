@@ -27,6 +27,7 @@ use super::step::Output;
 use super::supervisor::{Command, Context};
 use super::translate::Translator;
 use super::wire::{PromptResult, SessionSetup, Update};
+use crate::fault::{Fault, contained, contained_now};
 use crate::outlet::Outlet;
 use crate::permission::{Decision, PermissionKind, PermissionOption};
 use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
@@ -57,8 +58,10 @@ pub(crate) struct Session {
     /// Who waits for the same.
     pub(super) attaching: Option<oneshot::Sender<Result<(), ProviderError>>>,
     pub(super) loading: Option<Loading>,
-    /// The agent was given a message, so the session is on its disk.
+    /// The agent was given a message, so the session ought to be on its disk.
     pub(super) prompted: bool,
+    /// The agent has said something in it or told its past, so it is.
+    pub(super) is_known: bool,
     /// What was said outside of any turn since the last one began.
     unasked_bytes: usize,
     pub(super) setting: HashMap<u64, Setting>,
@@ -134,6 +137,7 @@ impl Session {
             attaching: None,
             loading: None,
             prompted: false,
+            is_known: false,
             unasked_bytes: 0,
             setting: HashMap::new(),
             settings_asked: 0,
@@ -143,7 +147,23 @@ impl Session {
         }
     }
 
+    /// However it ends, also by a fault of ours, it can be opened again.
     pub(crate) async fn run(mut self) {
+        if let Err(fault) = contained(self.live()).await {
+            self.fall(&fault);
+        }
+        if let Err(fault) = contained(self.leave()).await {
+            tracing::error!(session = %self.id, %fault, "a session could not be ended in order");
+            self.context.router.remove(&self.id);
+            self.link.set_attached(false);
+        }
+        drop(self.outlet);
+        if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
+            let _ = reply.send(());
+        }
+    }
+
+    async fn live(&mut self) {
         let mut batch = Vec::with_capacity(INPUTS_AT_ONCE);
         self.tell_status();
         while !self.is_left() {
@@ -159,7 +179,32 @@ impl Session {
                 Ok(()) = self.agent_status.changed() => self.tell_status(),
             }
         }
-        self.leave().await;
+    }
+
+    /// A fault of ours: the turn ends with an error, the agent's side is let go of, and the session can be opened again.
+    /// What broke may be what would tell so; then the end of the channel tells.
+    fn fall(&mut self, fault: &Fault) {
+        tracing::error!(session = %self.id, %fault, "a session broke");
+        let words = ErrorCode::InternalError.message("");
+        let told = contained_now(|| {
+            self.cancel();
+            if self.turn.is_some() {
+                self.turn_over();
+                self.outlet.abort(&ErrorDetail::new(ErrorCode::InternalError, words.clone()));
+                self.translator.abandon_turn();
+            }
+            let (status, detail) = (AgentStatus::Disconnected, Some(words.clone()));
+            self.say_status(StatusReport { status, detail, ..StatusReport::default() });
+        });
+        if let Err(fault) = told {
+            tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
+            self.turn = None;
+        }
+        let failure = ProviderError::Internal(words);
+        self.attach_over(Err(&failure));
+        for (_, setting) in self.setting.drain() {
+            drop(setting.reply.send(Err(failure.clone())));
+        }
     }
 
     fn obey(&mut self, command: SessionCommand) {
@@ -198,6 +243,7 @@ impl Session {
     /// A turn has a bound on what it may bring. What comes outside of any has one here.
     fn take_update(&mut self, text: &str) {
         let update = Update::read(text);
+        self.is_known |= self.turn.is_some() && update.is_said();
         if self.turn.is_some() || !update.is_said() {
             return self.update(update);
         }
@@ -295,11 +341,23 @@ impl Session {
     }
 
     pub(super) fn cancel(&mut self) {
+        self.take_back();
         let (Some(turn), Some(connection)) = (&mut self.turn, &self.connection) else { return };
         if turn.cancelled.is_none() {
             turn.cancelled = Some(Instant::now() + self.context.settings.cancel_grace);
             connection.peer.notify("session/cancel", &acp::CancelNotification::new(self.id.to_string()));
         }
+    }
+
+    /// A message that waits has never reached the agent: its turn ends as it begins.
+    fn take_back(&mut self) {
+        let Some((text, reply)) = self.waiting.take() else { return };
+        let id = TurnId::generate();
+        let begun = self.translator.begin_turn(id.clone(), &text, now());
+        self.publish(begun);
+        let ended = self.translator.end_turn(Ok(PromptResult::cancelled()), now());
+        self.publish(ended);
+        drop(reply.send(Ok(id)));
     }
 
     fn permission(&mut self, id: &RawValue, request: PermissionRequest) {
@@ -344,6 +402,7 @@ impl Session {
             // The process is gone: that is told when it is known how.
             Err(_) => return,
         };
+        self.is_known |= result.is_ok();
         // Nobody waits for the supervisor.
         let _ = self.context.supervisor.try_send(Command::Proved);
         self.end_turn(result);
@@ -369,6 +428,11 @@ impl Session {
             self.tell(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
         }
         self.terminal_output.clear();
+        self.release_terminals();
+    }
+
+    /// No command that the agent runs through us outlives the turn or the session it is for.
+    pub(super) fn release_terminals(&self) {
         if let Some(connection) = &self.connection {
             connection.terminals.release_session(self.id.as_str());
         }
@@ -453,8 +517,15 @@ impl Session {
         }
     }
 
-    fn tell_status(&mut self) {
-        let report = self.agent_status.borrow_and_update().clone();
+    /// The state of the agent. A session that it has not taken up yet is not connected, whatever the others are.
+    pub(super) fn tell_status(&mut self) {
+        let mut report = self.agent_status.borrow_and_update().clone();
+        let is_taken_up = self.loading.is_some() || !matches!(self.attachment, Attachment::Attaching { .. });
+        let (told, now) = (self.told_status.status, report.status);
+        if now == AgentStatus::Connected && told == AgentStatus::Reconnecting && !is_taken_up {
+            report = StatusReport::from(AgentStatus::Reconnecting);
+            report.detail = Some(format!("{} has not taken this session up again yet.", self.context.agent.name));
+        }
         self.say_status(report);
     }
 
@@ -480,7 +551,7 @@ impl Session {
     }
 
     /// Settles what was said, tells the agent, closes the channel.
-    async fn leave(mut self) {
+    async fn leave(&mut self) {
         if self.turn.is_some() {
             self.cancel();
             self.turn_over();
@@ -489,6 +560,7 @@ impl Session {
         }
         self.context.router.remove(&self.id);
         self.link.set_attached(false);
+        self.release_terminals();
         // The reader of the agent's lines may be waiting for room here.
         self.inputs.close();
         while self.inputs.try_recv().is_ok() {}
@@ -500,10 +572,6 @@ impl Session {
         }
         // Nobody listens any more, or everything is said.
         let _ = tokio::time::timeout(LEAVE_WITHIN, self.outlet.drain()).await;
-        drop(self.outlet);
-        if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
-            let _ = reply.send(());
-        }
     }
 
     pub(super) fn unavailable(&self) -> ProviderError {

@@ -15,6 +15,8 @@ pub struct AcpSettings {
     pub silence_after: Duration,
     /// For `session/new` and the like. Codex takes 15 s when it cannot reach its model list.
     pub session_timeout: Duration,
+    /// After a restart of the agent, for its open sessions to be taken up before it counts as connected without them.
+    pub take_up_within: Duration,
     /// How long a cancelled turn may take to end before its session is closed and taken up anew.
     pub cancel_grace: Duration,
     /// The most of a session's past that is taken in when it is loaded.
@@ -29,6 +31,7 @@ impl Default for AcpSettings {
             start_timeout: Duration::from_secs(15),
             silence_after: Duration::from_secs(30),
             session_timeout: Duration::from_secs(60),
+            take_up_within: Duration::from_secs(5),
             cancel_grace: Duration::from_secs(10),
             past_bytes_max: 256 * 1024 * 1024,
             permissions: PermissionPolicy::default(),

@@ -31,7 +31,8 @@ pub(crate) struct Step {
     /// The turn that payloads belong to.
     pub(crate) turn: Option<TurnId>,
     pub(crate) begun: Vec<TurnId>,
-    payloads: Vec<(TurnId, StreamPayload)>,
+    /// Each with its turn and its time.
+    payloads: Vec<(TurnId, Timestamp, StreamPayload)>,
     /// Filled by a tool call's state; see [`Self::take_scratch`].
     pub(crate) scratch: Vec<StreamPayload>,
     pub(crate) facts: SessionFacts,
@@ -54,7 +55,7 @@ impl Step {
 
     pub(crate) fn push(&mut self, payload: StreamPayload) {
         if let Some(turn) = &self.turn {
-            self.payloads.push((turn.clone(), payload));
+            self.payloads.push((turn.clone(), self.now, payload));
         }
     }
 
@@ -104,9 +105,9 @@ impl Step {
         if self.ends_turn {
             self.done(ResponseStatus::Completed, None, None);
         }
-        let event = |(turn_id, payload)| StreamEvent {
+        let event = |(turn_id, timestamp, payload)| StreamEvent {
             event_id: EventId::generate(),
-            timestamp: self.now,
+            timestamp,
             turn_id,
             session_id: session.clone(),
             payload,

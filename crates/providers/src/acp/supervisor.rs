@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agent_process::{ProcessHandle, StopLadder};
+use protocol::ErrorCode;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -15,9 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::agent::AcpAgent;
 use super::connection::{self, Connection, Lost};
-use super::router::{Router, SessionCommand, SessionInput};
+use super::router::{Router, SessionCommand, SessionInput, SessionLink};
 use super::settings::AcpSettings;
-use crate::lifecycle::{Lifecycle, Loss};
+use crate::fault::{Fault, contained, contained_now};
+use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
 use crate::provider::{ProviderError, StatusReport};
 
 /// Calls that may wait for the supervisor; it answers at once.
@@ -39,8 +41,8 @@ pub(crate) struct Context {
 pub(crate) enum Command {
     /// The agent is needed.
     Connect(oneshot::Sender<Result<Arc<Connection>, ProviderError>>),
-    /// The user wants it started anew.
-    Reconnect(oneshot::Sender<Result<(), ProviderError>>),
+    /// The user wants it started anew, for one session or as a whole.
+    Reconnect { only: Option<SessionLink>, reply: oneshot::Sender<Result<(), ProviderError>> },
     /// It did something useful.
     Proved,
     /// The connection, if there is one.
@@ -53,6 +55,8 @@ pub(crate) struct Supervisor {
     lifecycle: Lifecycle,
     began: Instant,
     connection: Option<Arc<Connection>>,
+    /// When the present process came up, if the user had asked for it.
+    restarted_at: Option<Instant>,
     starting: Option<oneshot::Receiver<Result<Arc<Connection>, ProviderError>>>,
     /// The one process, and whatever has to be done beside it.
     tasks: JoinSet<Option<Ended>>,
@@ -80,6 +84,7 @@ impl Supervisor {
             lifecycle: Lifecycle::default(),
             began: Instant::now(),
             connection: None,
+            restarted_at: None,
             starting: None,
             tasks: JoinSet::new(),
             waiting: Vec::new(),
@@ -90,6 +95,13 @@ impl Supervisor {
     }
 
     pub(crate) async fn run(mut self, stop: CancellationToken) {
+        while let Err(fault) = contained(self.live(&stop)).await {
+            self.fall(&fault).await;
+        }
+        self.shut_down().await;
+    }
+
+    async fn live(&mut self, stop: &CancellationToken) {
         loop {
             let due = self.lifecycle.deadline().map(|due| self.began + due);
             tokio::select! {
@@ -110,7 +122,25 @@ impl Supervisor {
                 () = at(due) => if self.lifecycle.want() { self.start() },
             }
         }
-        self.shut_down().await;
+    }
+
+    /// A fault of ours, in the middle of anything: the agent is lost like any other, and started again.
+    async fn fall(&mut self, fault: &Fault) {
+        tracing::error!(agent = %self.context.agent.cli_type, %fault, "the supervisor of an agent broke");
+        let detail = ErrorCode::InternalError.message("");
+        self.tasks.shutdown().await;
+        self.by_hand.store(false, Ordering::Relaxed);
+        let process = self.connection.as_ref().map(|connection| connection.handle.clone()).or(self.previous.take());
+        if let Some(connection) = self.connection.take() {
+            connection.close(&detail).await;
+        }
+        tell_lost(&self.context, &detail, false).await;
+        let ended = Ended { lost: Lost { detail, clean: false }, process };
+        if let Err(fault) = contained_now(|| self.ended(ended)) {
+            tracing::error!(agent = %self.context.agent.cli_type, %fault, "an agent is given up");
+            self.lifecycle = Lifecycle::default();
+            self.publish(self.report());
+        }
     }
 
     fn obey(&mut self, command: Command) {
@@ -124,25 +154,39 @@ impl Supervisor {
                     }
                 }
             },
-            Command::Reconnect(reply) => {
-                self.reconnecting.push(reply);
-                if self.lifecycle.restart_by_hand() {
-                    match self.connection.take() {
-                        Some(connection) => {
-                            self.by_hand.store(true, Ordering::Relaxed);
-                            let ladder = self.at_once();
-                            self.tasks.spawn(async move {
-                                connection.handle.stop(ladder).await;
-                                None
-                            });
-                            self.publish(self.report());
-                        }
-                        None => self.start(),
-                    }
-                }
-            }
+            Command::Reconnect { only, reply } => self.reconnect(only, reply),
             Command::Proved => self.lifecycle.proved(),
             Command::Peek(reply) => drop(reply.send(self.connection.clone())),
+        }
+    }
+
+    /// Decided here and at once, so that nobody ends a process that came up between the question and the wish.
+    fn reconnect(&mut self, only: Option<SessionLink>, reply: oneshot::Sender<Result<(), ProviderError>>) {
+        if let Some(connection) = &self.connection {
+            // One session that hangs need not cost the others their turns, where the agent can let go of it.
+            if let Some(link) = only.filter(|_| connection.about().can_close) {
+                // One that is gone or does not listen answers by dropping the question.
+                return drop(link.commands.try_send(SessionCommand::Renew { reply }));
+            }
+            if self.restarted_at.is_some_and(|at| at.elapsed() < JUST_STARTED) {
+                return drop(reply.send(Ok(())));
+            }
+        }
+        self.reconnecting.push(reply);
+        if !self.lifecycle.restart_by_hand() {
+            return;
+        }
+        match self.connection.take() {
+            Some(connection) => {
+                self.by_hand.store(true, Ordering::Relaxed);
+                let ladder = self.at_once();
+                self.tasks.spawn(async move {
+                    connection.handle.stop(ladder).await;
+                    None
+                });
+                self.publish(self.report());
+            }
+            None => self.start(),
         }
     }
 
@@ -159,6 +203,7 @@ impl Supervisor {
         self.starting = None;
         if let Ok(connection) = &result {
             self.connection = Some(Arc::clone(connection));
+            self.restarted_at = self.lifecycle.is_by_hand().then(Instant::now);
             self.lifecycle.connected();
             self.publish(self.report());
         }
@@ -278,19 +323,29 @@ async fn serve(
             }
         }
     };
-    let (mut lost, refused) = tokio::join!(reading, starting);
-    if let Some(refused) = refused {
-        lost.detail = refused;
-    }
-    for link in context.router.all() {
-        let (detail, by_hand) = (lost.detail.clone(), by_hand.load(Ordering::Relaxed));
-        // A session that is gone need not know.
-        drop(link.inputs.send(SessionInput::Lost { detail, by_hand }).await);
-    }
+    let lost = match contained(async { tokio::join!(reading, starting) }).await {
+        Ok((lost, None)) => lost,
+        Ok((lost, Some(refused))) => Lost { detail: refused, ..lost },
+        Err(fault) => {
+            tracing::error!(agent = %context.agent.cli_type, %fault, "the task of an agent broke");
+            let detail = ErrorCode::InternalError.message("");
+            connection.close(&detail).await;
+            Lost { detail, clean: false }
+        }
+    };
+    tell_lost(&context, &lost.detail, by_hand.load(Ordering::Relaxed)).await;
     Some(Ended { lost, process: Some(connection.handle.clone()) })
 }
 
-/// Every open session is handed to the new process. One that cannot be taken up says so itself.
+async fn tell_lost(context: &Context, detail: &str, by_hand: bool) {
+    for link in context.router.all() {
+        // A session that is gone need not know.
+        drop(link.inputs.send(SessionInput::Lost { detail: detail.to_owned(), by_hand }).await);
+    }
+}
+
+/// Every open session is handed to the new process. One that cannot be taken up says so itself, and so does one that
+/// takes its time: the others do not wait for it.
 async fn take_up_sessions(context: &Context, connection: &Arc<Connection>) {
     let mut taken_up = Vec::new();
     for link in context.router.all() {
@@ -300,9 +355,14 @@ async fn take_up_sessions(context: &Context, connection: &Arc<Connection>) {
             taken_up.push(result);
         }
     }
+    let due = Instant::now() + context.settings.take_up_within;
     for result in taken_up {
-        if let Ok(Err(error)) = result.await {
-            tracing::warn!(agent = %context.agent.cli_type, %error, "a session was not taken up again");
+        match tokio::time::timeout_at(due, result).await {
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(agent = %context.agent.cli_type, %error, "a session was not taken up again");
+            }
+            Ok(_) => {}
+            Err(_) => tracing::warn!(agent = %context.agent.cli_type, "a session is not taken up yet"),
         }
     }
 }

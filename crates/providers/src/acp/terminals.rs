@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use agent_process::{
-    AgentCommand, AgentProcess, ExitReport, ExitStatus, LineError, LineReader, ProcessHandle, StopLadder,
-};
+use agent_process::{AgentCommand, AgentProcess, ExitReport, ExitStatus, LineReader, ProcessHandle, StopLadder};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -21,8 +19,6 @@ use super::router::{SessionInput, SessionLink};
 /// What is kept of a command's output when the agent does not say.
 const OUTPUT_BYTES_DEFAULT: usize = 1024 * 1024;
 const OUTPUT_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// A command that never ends its line.
-const LINE_BYTES_MAX: usize = 1024 * 1024;
 const TERMINALS_MAX: usize = 64;
 /// A killed command gets a moment to clean up.
 const KILL: StopLadder = StopLadder { grace_eof: Duration::ZERO, grace_term: Duration::from_secs(1) };
@@ -30,7 +26,24 @@ const KILL: StopLadder = StopLadder { grace_eof: Duration::ZERO, grace_term: Dur
 #[derive(Debug, Default)]
 pub(crate) struct Terminals {
     next: AtomicU64,
-    running: Mutex<HashMap<String, Arc<Terminal>>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    running: HashMap<String, Arc<Terminal>>,
+    /// Those whose command is just being started, by their id: whose they are, and how they are told that they are not
+    /// wanted any more.
+    starting: HashMap<String, (String, CancellationToken)>,
+}
+
+/// A terminal to be. Its command must not outlive a turn that ends before the command has begun.
+#[derive(Debug)]
+pub(crate) struct Starting {
+    terminals: Arc<Terminals>,
+    id: String,
+    session: String,
+    released: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -52,64 +65,47 @@ struct Kept {
 }
 
 impl Terminals {
-    /// Starts a command. Its output has to be read by [`pump`].
-    pub(crate) async fn create(
-        &self,
-        request: acp::CreateTerminalRequest,
-        link: &SessionLink,
-        like: &AgentCommand,
-    ) -> Result<(String, Arc<Terminal>, LineReader), String> {
-        if self.lock().len() >= TERMINALS_MAX {
+    /// Takes a place for a terminal; from now on it can be released.
+    pub(crate) fn reserve(self: &Arc<Self>, session: &str) -> Result<Starting, String> {
+        let mut open = self.lock();
+        if open.running.len() + open.starting.len() >= TERMINALS_MAX {
             return Err(format!("more than {TERMINALS_MAX} terminals are open"));
         }
-        let directory =
-            files::working_directory(request.cwd.as_deref(), &link.directory).map_err(|error| error.to_string())?;
-        let limit_bytes = request
-            .output_byte_limit
-            .map_or(OUTPUT_BYTES_DEFAULT, |limit| usize::try_from(limit).unwrap_or(usize::MAX).min(OUTPUT_BYTES_MAX));
-        let session = request.session_id.0.to_string();
-        let command = command(request).current_dir(directory).guardian(&like.guardian);
-        let process = AgentProcess::spawn(command).await.map_err(|error| error.to_string())?;
-        let (reader, stdin, handle) = process.split();
-        stdin.close();
         let id = format!("terminal-{}", self.next.fetch_add(1, Ordering::Relaxed) + 1);
-        let output = Mutex::new(Kept { bytes: VecDeque::new(), limit_bytes, truncated: false });
-        let terminal = Arc::new(Terminal {
-            session,
-            handle,
-            output,
-            exit: watch::Sender::new(None),
-            released: CancellationToken::new(),
-        });
-        self.lock().insert(id.clone(), Arc::clone(&terminal));
-        Ok((id, terminal, reader))
+        let released = CancellationToken::new();
+        open.starting.insert(id.clone(), (session.to_owned(), released.clone()));
+        Ok(Starting { terminals: Arc::clone(self), id, session: session.to_owned(), released })
     }
 
     pub(crate) fn get(&self, session: &str, id: &str) -> Option<Arc<Terminal>> {
-        self.lock().get(id).filter(|terminal| terminal.session == session).cloned()
+        self.lock().running.get(id).filter(|terminal| terminal.session == session).cloned()
     }
 
     /// Ends the command, if it runs, and forgets its output.
     pub(crate) fn release(&self, session: &str, id: &str) -> Option<Arc<Terminal>> {
-        let mut running = self.lock();
-        running.get(id).filter(|terminal| terminal.session == session)?;
-        let terminal = running.remove(id)?;
+        let mut open = self.lock();
+        open.running.get(id).filter(|terminal| terminal.session == session)?;
+        let terminal = open.running.remove(id)?;
         terminal.released.cancel();
         Some(terminal)
     }
 
     /// Ends and forgets all of a session's terminals.
     pub(crate) fn release_session(&self, session: &str) {
-        self.release_where(|terminal| terminal.session == session);
+        self.release_where(|of| of == session);
     }
 
     pub(crate) fn release_all(&self) {
         self.release_where(|_| true);
     }
 
-    fn release_where(&self, is_meant: impl Fn(&Terminal) -> bool) {
-        self.lock().retain(|_, terminal| {
-            let released = is_meant(terminal);
+    fn release_where(&self, is_meant: impl Fn(&str) -> bool) {
+        let mut open = self.lock();
+        for (_, released) in open.starting.values().filter(|(session, _)| is_meant(session)) {
+            released.cancel();
+        }
+        open.running.retain(|_, terminal| {
+            let released = is_meant(&terminal.session);
             if released {
                 terminal.released.cancel();
             }
@@ -117,8 +113,49 @@ impl Terminals {
         });
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Terminal>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Starting {
+    /// Starts the command. Its output has to be read by [`pump`].
+    pub(crate) async fn start(
+        self,
+        request: acp::CreateTerminalRequest,
+        link: &SessionLink,
+        like: &AgentCommand,
+    ) -> Result<(String, Arc<Terminal>, LineReader), String> {
+        let directory =
+            files::working_directory(request.cwd.as_deref(), &link.directory).map_err(|error| error.to_string())?;
+        let limit_bytes = request
+            .output_byte_limit
+            .map_or(OUTPUT_BYTES_DEFAULT, |limit| usize::try_from(limit).unwrap_or(usize::MAX).min(OUTPUT_BYTES_MAX));
+        let command = command(request).current_dir(directory).guardian(&like.guardian);
+        let process = AgentProcess::spawn(command).await.map_err(|error| error.to_string())?;
+        let (reader, stdin, handle) = process.split();
+        stdin.close();
+        let terminal = Arc::new(Terminal {
+            session: self.session.clone(),
+            handle,
+            output: Mutex::new(Kept { bytes: VecDeque::new(), limit_bytes, truncated: false }),
+            exit: watch::Sender::new(None),
+            released: self.released.clone(),
+        });
+        let mut open = self.terminals.lock();
+        // Dropped, the command is ended with all it has begun.
+        if self.released.is_cancelled() {
+            return Err("its turn is over".to_owned());
+        }
+        open.running.insert(self.id.clone(), Arc::clone(&terminal));
+        drop(open);
+        Ok((self.id.clone(), terminal, reader))
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.terminals.lock().starting.remove(&self.id);
     }
 }
 
@@ -147,26 +184,28 @@ impl Terminal {
 /// its terminal is released.
 pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineReader, link: SessionLink) {
     let handle = &terminal.handle;
+    let mut letters = Letters::default();
     loop {
-        let line = tokio::select! {
+        let chunk = tokio::select! {
             () = terminal.released.cancelled() => break,
-            line = reader.next_line() => line,
+            chunk = reader.next_chunk() => chunk,
         };
-        let line = match line {
-            Ok(Some(line)) => line,
-            Ok(None) | Err(LineError::Io(_)) => break,
-            Err(LineError::TooLong(error)) => {
-                tracing::info!(%error, "a command's line was left out");
-                continue;
+        let (text, is_over) = match chunk {
+            Ok(Some(chunk)) => (letters.take(&chunk), false),
+            Ok(None) | Err(_) => (letters.finish(), true),
+        };
+        if text.is_empty() {
+            match is_over {
+                true => break,
+                false => continue,
             }
-        };
-        let mut text = line.to_str_lossy().into_owned();
-        if line.is_ended() {
-            text.push('\n');
         }
         terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(text.as_bytes());
         let room = link.room_for(text.len()).await;
         drop(link.inputs.send(SessionInput::Terminal { id: id.clone(), text, room }).await);
+        if is_over {
+            break;
+        }
     }
     let report = tokio::select! {
         () = terminal.released.cancelled() => handle.stop(KILL).await,
@@ -190,6 +229,32 @@ impl Kept {
     }
 }
 
+/// Bytes in any chunks as text: a letter that is cut by the end of a chunk waits for its rest.
+#[derive(Debug, Default)]
+struct Letters(Vec<u8>);
+
+impl Letters {
+    fn take(&mut self, chunk: &[u8]) -> String {
+        self.0.extend_from_slice(chunk);
+        let rest = self.0.split_off(self.0.len() - cut_bytes(&self.0));
+        String::from_utf8_lossy(&std::mem::replace(&mut self.0, rest)).into_owned()
+    }
+
+    fn finish(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.0)).into_owned()
+    }
+}
+
+/// How many bytes at the end are the beginning of a letter.
+fn cut_bytes(bytes: &[u8]) -> usize {
+    let is_first = |byte: u8| byte & 0b1100_0000 != 0b1000_0000;
+    let tails = (1..=bytes.len().min(3)).map(|length| &bytes[bytes.len() - length..]);
+    match tails.into_iter().find(|tail| is_first(tail[0])) {
+        Some(tail) if std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none()) => tail.len(),
+        _ => 0,
+    }
+}
+
 /// Its errors are part of its output, so a shell ties the two together; the words stay words. Some agents put a whole
 /// line into the command, which is what shells are for.
 fn command(request: acp::CreateTerminalRequest) -> AgentCommand {
@@ -199,7 +264,7 @@ fn command(request: acp::CreateTerminalRequest) -> AgentCommand {
     } else {
         AgentCommand::new("/bin/sh").args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(request.command).args(request.args)
     };
-    let command = command.line_bytes_max(LINE_BYTES_MAX).orphan_ladder(KILL);
+    let command = command.orphan_ladder(KILL);
     request.env.into_iter().fold(command, |command, variable| command.env(variable.name, variable.value))
 }
 
@@ -215,6 +280,18 @@ fn exit_status(report: &ExitReport) -> acp::TerminalExitStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_chunking_gives_the_same_text() {
+        let output = "aé€🦀".bytes().chain([0xff, b'x', 0xe2, 0x82]).collect::<Vec<u8>>();
+        let whole = String::from_utf8_lossy(&output);
+        for size in 1..=output.len() {
+            let mut letters = Letters::default();
+            let mut text: String = output.chunks(size).map(|chunk| letters.take(chunk)).collect();
+            text += &letters.finish();
+            assert_eq!(text, whole, "{size} bytes at once");
+        }
+    }
 
     #[test]
     fn the_end_of_an_output_is_kept_and_no_letter_is_cut() {

@@ -55,8 +55,10 @@ pub(crate) struct Translator {
     options: Options,
     /// Oldest first. Only the last one can be open.
     turns: VecDeque<Turn>,
-    /// A replay: turns begin by themselves, and nobody knows when things happened.
+    /// A replay: turns begin by themselves.
     replaying: bool,
+    /// When what is replayed happened, where the agent says so. Else all of it is told as of one moment.
+    replayed_at: Option<Timestamp>,
     turns_begun: u64,
     /// Something is shown as going on.
     active: bool,
@@ -79,6 +81,8 @@ struct Turn {
     items_begun: usize,
     /// The user's words, to know an echo of them.
     prompt: String,
+    /// In a replay, when the last of it was said.
+    said_at: Timestamp,
 }
 
 #[derive(Debug)]
@@ -112,6 +116,7 @@ impl Translator {
             options: Options::default(),
             turns: VecDeque::new(),
             replaying: false,
+            replayed_at: None,
             turns_begun: 0,
             active: false,
             has_ending: false,
@@ -123,6 +128,7 @@ impl Translator {
     /// Reads what follows as the replay of `session/load`, until [`Self::end_replay`].
     pub(crate) fn begin_replay(&mut self) {
         self.replaying = true;
+        self.replayed_at = None;
     }
 
     pub(crate) fn end_replay(&mut self, now: Timestamp) -> Output {
@@ -247,7 +253,7 @@ impl Translator {
     }
 
     pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+        let mut step = Step::new(if self.replaying { self.time_of_replayed(&update, now) } else { now });
         let is_change = matches!(update, Update::ToolCallUpdate(_));
         let says_something = is_change
             || matches!(update, Update::AgentText(_) | Update::Thought(_) | Update::UserText(_) | Update::ToolCall(_));
@@ -279,7 +285,16 @@ impl Translator {
                 tracing::info!(session = %self.session, kind, reason, "update passed over");
             }
         }
+        if let Some(turn) = self.turns.back_mut().filter(|turn| self.replaying && turn.open) {
+            turn.said_at = step.now;
+        }
         step.into_output(&self.session)
+    }
+
+    fn time_of_replayed(&mut self, update: &Update, now: Timestamp) -> Timestamp {
+        let at = update.told_at().or(self.replayed_at).unwrap_or(now);
+        self.replayed_at = Some(at);
+        at
     }
 
     fn open_turn(&mut self, id: TurnId, prompt: &str, step: &mut Step) {
@@ -295,6 +310,7 @@ impl Translator {
             growing: None,
             items_begun: 0,
             prompt: prompt.to_owned(),
+            said_at: step.now,
         });
         step.begun.push(id.clone());
         step.turn = Some(id);
@@ -330,7 +346,10 @@ impl Translator {
             turn.open = false;
             turn.growing = None;
             step.turn = Some(turn.id.clone());
+            // It ended with its last word, not when the next message came.
+            let now = std::mem::replace(&mut step.now, turn.said_at);
             step.done(status, None, None);
+            step.now = now;
         }
     }
 
@@ -365,6 +384,9 @@ impl Translator {
             return;
         }
         if matches!(&chunk.content, acp::ContentBlock::Text(text) if text.text.starts_with(INTERRUPTED)) {
+            if let Some(turn) = self.turns.back_mut() {
+                turn.said_at = step.now;
+            }
             return self.finish_replayed(ResponseStatus::Cancelled, step);
         }
         let growing = self.turns.back().and_then(|turn| turn.growing.as_ref());

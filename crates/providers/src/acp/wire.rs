@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use agent_client_protocol_schema::v1 as acp;
+use protocol::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -249,6 +250,17 @@ impl Update {
 }
 
 impl Update {
+    /// When it was said first, if the agent says so. The protocol has no place for it but `_meta`.
+    pub(crate) fn told_at(&self) -> Option<Timestamp> {
+        let meta = match self {
+            Self::UserText(chunk) | Self::AgentText(chunk) | Self::Thought(chunk) => chunk.meta.as_ref(),
+            Self::ToolCall(call) | Self::ToolCallUpdate(call) => call.meta.as_ref(),
+            Self::Usage(usage) => usage.meta.as_ref(),
+            _ => None,
+        };
+        meta?.get("timestampMs")?.as_i64().map(Timestamp::from_unix_ms)
+    }
+
     /// Part of the conversation, rather than of what is known about it.
     pub(crate) fn is_said(&self) -> bool {
         matches!(

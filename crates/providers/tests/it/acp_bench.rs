@@ -104,6 +104,7 @@ pub(crate) fn agent(state: &Path, words: &[&str]) -> AcpAgent {
         command,
         install_hint: Some("cargo build -p testkit".into()),
         version: None,
+        codex_home: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The built-in demo agent, driven like any other.
 
-use protocol::{PermissionDecision, ToolContent, ToolKind, UpsertStatus};
+use protocol::{PermissionDecision, ToolContent, ToolKind, TurnRecordStatus, UpsertStatus};
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
 use providers::{NewSession, OpenSession, Provider};
 use testkit::programs;
@@ -108,9 +108,56 @@ async fn its_sessions_survive_a_restart() {
         loaded.history.items.iter().map(|item| item.body.text().map(ToString::to_string).unwrap_or_default()).collect();
     assert_eq!(told, live);
     assert!(loaded.history.items.iter().all(|item| item.status == UpsertStatus::Complete));
+    let turn = &loaded.history.turns[0];
+    assert_eq!(turn.status, TurnRecordStatus::Completed);
     let mut session = Listener::new(loaded.session);
     demo.turn(&mut session, "hello").await;
     assert!(session.text().contains("demo agent"));
+}
+
+#[tokio::test]
+async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_restart() {
+    use std::os::unix::fs::PermissionsExt;
+    let demo = Demo::new(tempfile::tempdir().unwrap(), "1");
+    let mut session = demo.create().await;
+    demo.turn(&mut session, "plan and ask").await;
+    demo.turn(&mut session, "fail").await;
+    let turn = soon("the turn", demo.provider.send_message(&session.id, "long 100000")).await.unwrap();
+    session.until("some words", |session| session.said(&turn).first().is_some_and(|text| text.contains("fox"))).await;
+    soon("the cancel", demo.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until_end_of(&turn).await;
+    // This one is never told to end: its process is ended under it.
+    let turn = soon("the turn", demo.provider.send_message(&session.id, "long 100000")).await.unwrap();
+    session.until("some words", |session| session.said(&turn).first().is_some_and(|text| text.contains("fox"))).await;
+    let directory = demo.home.path().join("demo-agent");
+    let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&directory), mode(&file)), (0o700, 0o600), "for the user's eyes only");
+    // As it lies on the disk at this moment, which is what a killed program leaves.
+    let kept = std::fs::read_to_string(&file).unwrap();
+    soon("the end", demo.provider.shutdown()).await;
+    std::fs::write(&file, kept).unwrap();
+
+    let demo = Demo::new(demo.home, "0");
+    let project_dir = demo.home.path().to_owned();
+    let open = OpenSession { id: session.id.clone(), project_dir, prompted: true, items_max: 200 };
+    let history = soon("the session", demo.provider.load_session(open)).await.unwrap().history;
+    let ends: Vec<_> = history.turns.iter().map(|turn| turn.status).collect();
+    use TurnRecordStatus::{Cancelled, Completed};
+    assert_eq!(ends, [Completed, Completed, Cancelled, Cancelled]);
+    let took = |turn: &protocol::TurnRecord| turn.ended_at.unwrap().unix_ms() - turn.started_at.unix_ms();
+    assert!(took(&history.turns[0]) > 0 && took(&history.turns[2]) > 0, "{:?}", history.turns);
+    assert_eq!(history.facts.plan.as_ref().map(Vec::len), Some(3));
+    let texts: Vec<_> = history.items.iter().filter_map(|item| Some(item.body.text()?.to_string())).collect();
+    assert_eq!(texts.iter().filter(|text| text.starts_with("The quick brown fox")).count(), 2, "{texts:?}");
+    assert!(texts.iter().any(|text| text == "The demo agent was asked to fail."), "{texts:?}");
+    let asked = history.items.iter().find_map(|item| match &item.body {
+        ItemBody::ToolCall { tool: Some(detail), output: Some(output), .. } if detail.kind == ToolKind::Delete => {
+            Some(output.to_string())
+        }
+        _ => None,
+    });
+    assert_eq!(asked.as_deref(), Some("Permission asked, and answered with `allow`."));
 }
 
 #[tokio::test]

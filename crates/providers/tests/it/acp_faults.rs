@@ -137,6 +137,28 @@ async fn a_session_without_a_message_goes_on_under_a_new_id_after_a_crash() {
     assert!(!bench.provider.is_alive(&old));
 }
 
+/// The message is in the pipe, and the agent dies before it has read it: it does not know of the session.
+#[tokio::test]
+async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_new_id() {
+    for words in [&[][..], &["no-resume"][..], &["no-load"][..]] {
+        let bench = Bench::new(words);
+        let mut session = bench.create().await;
+        let old = session.id.clone();
+        let pid = bench.pid().await;
+        let stopped = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
+        let turn = bench.send(&session, "say:never").await;
+        kill(pid);
+        session.until_end_of(&turn).await;
+        assert_eq!(session.error_of(&turn).unwrap().0, "PROCESS_CRASH");
+        session.until("a new id", |session| session.id != old).await;
+        session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
+        let turn = bench.turn(&mut session, "say:hello").await;
+        assert_eq!(session.said(&turn), ["hello"], "{words:?}");
+        assert_eq!(session.continuity.last(), Some(&Continuity::Live));
+    }
+}
+
 /// TC-5.2d.
 #[tokio::test]
 async fn a_restart_by_hand_starts_a_new_process_at_once() {
@@ -153,6 +175,53 @@ async fn a_restart_by_hand_starts_a_new_process_at_once() {
     assert_eq!(session.error_of(&turn).unwrap().1, "Scripted was restarted");
     let turn = bench.turn(&mut session, "say:after").await;
     assert_eq!(session.said(&turn), ["after"]);
+}
+
+/// Whoever presses Retry again and again must not end each time what the last time has started.
+#[tokio::test]
+async fn a_restart_by_hand_joins_the_start_that_is_under_way_or_has_just_ended() {
+    for words in [&["no-close"][..], &[][..]] {
+        let bench = Bench::new(words);
+        let mut session = bench.create().await;
+        bench.turn(&mut session, "say:before").await;
+        bench.kill().await;
+        session.until("the loss", |session| session.statuses.contains(&AgentStatus::Reconnecting)).await;
+        let retry = || bench.provider.reconnect(Some(&session.id));
+        let (first, second, third) = soon("the restart", async { tokio::join!(retry(), retry(), retry()) }).await;
+        assert!(first.is_ok() && second.is_ok() && third.is_ok(), "{first:?} {second:?} {third:?}");
+        soon("one more", retry()).await.unwrap();
+        let turn = bench.turn(&mut session, "say:after").await;
+        assert_eq!(session.said(&turn), ["after"]);
+        assert_eq!(bench.count("start"), 2, "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_taken_up_keeps_no_other_waiting_and_says_so_itself() {
+    let settings = AcpSettings { take_up_within: Duration::from_millis(100), ..AcpSettings::default() };
+    let bench = Bench::with(&["slow-resume"], settings);
+    let (mut hanging, mut other) = (bench.create().await, bench.create().await);
+    bench.turn(&mut hanging, "say:before").await;
+    bench.turn(&mut other, "say:before").await;
+    bench.release(&format!("resume-{}", other.id));
+    bench.kill().await;
+    let is_back = |session: &crate::listener::Listener| {
+        session.statuses.contains(&AgentStatus::Disconnected)
+            && session.statuses.last() == Some(&AgentStatus::Connected)
+    };
+    other.until("the connection", is_back).await;
+    let turn = bench.turn(&mut other, "say:after").await;
+    assert_eq!(other.said(&turn), ["after"]);
+    hanging
+        .until("word of it", |session| {
+            session.details.last().is_some_and(|detail| detail.contains("has not taken this session up again yet"))
+        })
+        .await;
+    assert_eq!(hanging.statuses.last(), Some(&AgentStatus::Reconnecting));
+    bench.release(&format!("resume-{}", hanging.id));
+    hanging.until("the connection", is_back).await;
+    let turn = bench.turn(&mut hanging, "say:after all").await;
+    assert_eq!(hanging.said(&turn), ["after all"]);
 }
 
 #[tokio::test]

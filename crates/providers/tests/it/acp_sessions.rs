@@ -158,6 +158,36 @@ async fn a_command_left_running_by_a_cancel_is_ended_with_its_session_which_come
     assert_eq!(bench.count("start"), 1);
 }
 
+/// It waits for the agent to let go of the session, or to take it up again.
+#[tokio::test]
+async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
+    for (word, gate) in [("slow-close", "close"), ("slow-resume", "resume")] {
+        let bench = Bench::new(&[word]);
+        let mut session = bench.create().await;
+        let turn = bench.send(&session, "call:c1 sleep 100\nhold:never").await;
+        session.until("the call", |session| session.items.len() == 2).await;
+        soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+        session.until_end_of(&turn).await;
+        let id = session.id.clone();
+        let gate = format!("{gate}-{id}");
+        let waiting = bench.provider.send_message(&id, "say:never");
+        let cancel = async {
+            bench.until_logged(&format!("hold {gate}")).await;
+            bench.provider.cancel_turn(&id).await.unwrap();
+        };
+        let (waiting, ()) = soon("the cancel", async { tokio::join!(waiting, cancel) }).await;
+        let waiting = waiting.unwrap();
+        session.until_end_of(&waiting).await;
+        assert!(session.is_cancelled(&waiting), "{word}: {session:#?}");
+        assert_eq!(session.of(&waiting).len(), 1, "the user's message is shown, and nothing came of it");
+        bench.release(&gate);
+        let next = bench.turn(&mut session, "say:ready").await;
+        assert_eq!(session.said(&next), ["ready"], "{word}");
+        assert_eq!(bench.count("session/prompt"), 2, "{word}");
+        soon("the end", bench.provider.shutdown()).await;
+    }
+}
+
 #[tokio::test]
 async fn an_agent_that_does_not_end_a_cancelled_turn_is_not_waited_for() {
     let settings = AcpSettings { cancel_grace: Duration::from_millis(50), ..AcpSettings::default() };
@@ -332,6 +362,47 @@ async fn a_command_run_through_us_does_not_outlive_its_turn() {
     session.until("the end of the channel", |session| session.closed).await;
     assert!(session.is_cancelled(&turn));
     until("the command to be gone", || !is_running(pid)).await;
+}
+
+#[tokio::test]
+async fn what_a_command_prints_is_shown_at_once_and_whole_also_without_an_end_of_line() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    let script = |name: &str, lines: &str| std::fs::write(bench.path(name), lines).unwrap();
+    script(
+        "ask.sh",
+        &format!("printf 'Continue? '; while [ ! -e {} ]; do sleep 0.01; done", bench.path("yes").display()),
+    );
+    let turn = bench.send(&session, &format!("run:c1 sh {}", bench.path("ask.sh").display())).await;
+    session.until("the question", |session| session.items.iter().any(|item| output(item).contains("Continue? "))).await;
+    std::fs::write(bench.path("yes"), "").unwrap();
+    session.until_end_of(&turn).await;
+
+    // Far longer than anything that is kept line by line, and without an end.
+    script("long.sh", "head -c 3000000 /dev/zero | tr '\\0' x; printf end");
+    bench.turn(&mut session, &format!("run:c2 sh {}", bench.path("long.sh").display())).await;
+    let long = output(tool(&session, "c2"));
+    assert!(long.len() == 3_000_003 && long.ends_with("xend"), "{} bytes", long.len());
+
+    // A letter in two pieces is one letter.
+    script("slow.sh", "printf '\\303'; sleep 0.2; printf '\\251 \\377.'");
+    bench.turn(&mut session, &format!("run:c3 sh {}", bench.path("slow.sh").display())).await;
+    assert_eq!(output(tool(&session, "c3")), "é \u{fffd}.");
+}
+
+#[tokio::test]
+async fn a_command_that_begins_as_its_turn_ends_does_not_outlive_it() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    let pid_file = bench.path("pid");
+    std::fs::write(bench.path("slow.sh"), format!("echo $$ > {}; exec sleep 1000", pid_file.display())).unwrap();
+    bench.turn(&mut session, &format!("launch:sh {}\nsay:done", bench.path("slow.sh").display())).await;
+    bench.until_logged("answer ").await;
+    until("the command to be gone", || {
+        let pid = std::fs::read_to_string(&pid_file).ok().and_then(|text| text.trim().parse().ok());
+        pid.is_none_or(|pid| !is_running(pid)) && crate::claude_real::programs_in(bench.project.path()).is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -200,6 +200,35 @@ async fn reconnect_by_hand_does_not_wait_for_the_next_try() {
     soon("the end", provider.shutdown()).await;
 }
 
+/// Whoever presses Retry again and again must not end each time what the last time has started.
+#[tokio::test]
+async fn a_retry_joins_the_start_that_is_under_way_or_has_just_ended() {
+    let gate = tempfile::tempdir().unwrap();
+    let open_gate = gate.path().join("open");
+    std::fs::write(&open_gate, "").unwrap();
+    let bench = Bench::new(&format!("wait:{}", open_gate.display()));
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let turn = provider.send_message(&session.id, "exit:1").await.unwrap();
+    std::fs::remove_file(&open_gate).unwrap();
+    session.until_end_of(&turn).await;
+    let id = session.id.clone();
+    let retry = || provider.reconnect(Some(&id));
+    let open = async {
+        session.until("the start", |session| session.statuses.last() == Some(&AgentStatus::Reconnecting)).await;
+        std::fs::write(&open_gate, "").unwrap();
+    };
+    let (first, second, ()) = soon("the restart", async { tokio::join!(retry(), retry(), open) }).await;
+    assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
+    soon("one more", retry()).await.unwrap();
+    let turn = provider.send_message(&id, "say:back").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["back"]);
+    let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected).count();
+    assert_eq!(connected, 2, "the first process and one more: {session:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
 #[tokio::test]
 async fn an_agent_that_closes_its_output_is_lost() {
     let bench = Bench::new("");

@@ -17,6 +17,8 @@ pub(crate) struct Listener {
     pub(crate) facts: SessionFacts,
     pub(crate) all_facts: Vec<SessionFacts>,
     pub(crate) statuses: Vec<AgentStatus>,
+    /// What was said of the states.
+    pub(crate) details: Vec<String>,
     pub(crate) continuity: Vec<Continuity>,
     pub(crate) id: protocol::AgentSessionId,
     pub(crate) closed: bool,
@@ -41,6 +43,7 @@ impl Listener {
             facts: SessionFacts::default(),
             all_facts: Vec::new(),
             statuses: Vec::new(),
+            details: Vec::new(),
             continuity: Vec::new(),
             id: session.id,
             closed: false,
@@ -126,7 +129,10 @@ impl Listener {
                 self.all_facts.push(facts.clone());
                 self.facts.merge(facts);
             }
-            ProviderEvent::Status(report) => self.statuses.push(report.status),
+            ProviderEvent::Status(report) => {
+                self.statuses.push(report.status);
+                self.details.extend(report.detail);
+            }
             ProviderEvent::Continuity(continuity) => self.continuity.push(continuity),
             ProviderEvent::IdChanged(id) => self.id = id,
         }

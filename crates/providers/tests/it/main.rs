@@ -15,3 +15,4 @@ mod claude_real;
 mod claude_sessions;
 mod claude_snapshots;
 mod listener;
+mod panics;

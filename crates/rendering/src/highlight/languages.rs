@@ -35,6 +35,48 @@ pub(crate) fn name(info: &str) -> Option<&str> {
     (!word.is_empty()).then_some(word)
 }
 
+/// How people write the language that stands behind a fence; one we do not know is shown as it was written.
+pub(crate) fn label(info: &str) -> Option<Cow<'_, str>> {
+    let written = name(info)?;
+    Some(match written.to_ascii_lowercase().as_str() {
+        "bash" | "sh" | "zsh" | "shell" | "console" => "Shell".into(),
+        "c" => "C".into(),
+        "cpp" | "c++" | "cxx" => "C++".into(),
+        "cs" | "csharp" | "c#" => "C#".into(),
+        "css" => "CSS".into(),
+        "diff" | "patch" => "Diff".into(),
+        "docker" | "dockerfile" => "Dockerfile".into(),
+        "go" | "golang" => "Go".into(),
+        "graphql" => "GraphQL".into(),
+        "html" => "HTML".into(),
+        "java" => "Java".into(),
+        "js" | "javascript" | "mjs" | "cjs" => "JavaScript".into(),
+        "json" => "JSON".into(),
+        "jsx" => "JSX".into(),
+        "kotlin" | "kt" => "Kotlin".into(),
+        "markdown" | "md" => "Markdown".into(),
+        "php" => "PHP".into(),
+        "py" | "python" | "python3" => "Python".into(),
+        "rb" | "ruby" => "Ruby".into(),
+        "rs" | "rust" => "Rust".into(),
+        "sql" => "SQL".into(),
+        "swift" => "Swift".into(),
+        "toml" => "TOML".into(),
+        "ts" | "typescript" => "TypeScript".into(),
+        "tsx" => "TSX".into(),
+        "xml" => "XML".into(),
+        "yaml" | "yml" => "YAML".into(),
+        _ => written.into(),
+    })
+}
+
+/// The file a fence names behind its language (`ts src/queue.ts`), if it does.
+pub(crate) fn file(info: &str) -> Option<&str> {
+    let word = info.split_whitespace().nth(1)?;
+    let is_path = word.contains(['/', '.']) && !word.contains(['=', '{', '}', '"']);
+    is_path.then_some(word)
+}
+
 /// The language of a file, by its name.
 pub(crate) fn of_path(path: &str) -> &str {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);

@@ -18,7 +18,7 @@ use crate::escape;
 use state::GrammarState;
 
 pub(crate) use classes::CLASSES;
-pub(crate) use languages::{name, of_path};
+pub(crate) use languages::{file, label, of_path};
 
 /// Longer lines are written plain: grammars are regular expressions and take their time on minified code.
 const LINE_BYTES_MAX: usize = 4_000;

@@ -3,7 +3,7 @@
 use super::html::OpenHtml;
 use crate::code;
 use crate::escape;
-use crate::markdown::{Block, Kind, Renderer, only_fence, without_half_a_fence};
+use crate::markdown::{Block, Kind, OpenEnd, Renderer, Takes, is_code_for_sure, only_fence, without_half_a_fence};
 use crate::sanitize::sanitize;
 
 /// What is needed to go on without looking back.
@@ -34,8 +34,14 @@ impl OpenFence {
         Some(Self { opening: source[line..lines].to_owned(), at })
     }
 
-    /// Goes on with what was added to the tail's source. `None` if it is no longer one open fence.
-    pub(super) fn grow(&mut self, source: &str, renderer: &mut Renderer, html: &mut OpenHtml) -> Option<()> {
+    /// Goes on with what was added to the tail's source, and says where more of it may go. `None` if it is no longer one
+    /// open fence.
+    pub(super) fn grow(
+        &mut self,
+        source: &str,
+        renderer: &mut Renderer,
+        html: &mut OpenHtml,
+    ) -> Option<Option<OpenEnd>> {
         let added = &source[self.at..];
         let whole = format!("{}{added}", self.opening);
         let code = only_fence(&whole)?;
@@ -48,7 +54,8 @@ impl OpenFence {
         escape::text_into(&mut rest, &without_half_a_fence(&code.text, code.mark, code.count)[complete..]);
         html.go_on(&sanitize(lines), &sanitize(rest), code::CLOSE);
         self.at += added.rfind('\n').map_or(0, |at| at + 1);
-        Some(())
+        let end = OpenEnd { close: code::CLOSE.len(), takes: Takes::Anything };
+        Some(is_code_for_sure(&code.text, code.mark).then_some(end))
     }
 }
 

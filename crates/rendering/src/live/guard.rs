@@ -1,6 +1,8 @@
 //! What stands in front of a place inside containers, for a parser that starts there.
 
-use pulldown_cmark::Tag;
+use pulldown_cmark::{BlockQuoteKind, Tag};
+
+use crate::markdown::alert;
 
 /// Deeper places are not looked for.
 pub(super) const LEVELS_MAX: usize = 12;
@@ -9,8 +11,7 @@ pub(super) const LEVELS_MAX: usize = 12;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
     pub(super) source: String,
-    /// None if the guard is a part of the block's own source, so that its HTML is the start of the block's.
-    pub(super) html: Option<String>,
+    pub(super) html: String,
     /// It ends in the first line of a paragraph, which may yet become the head of a table.
     pub(super) in_first_line: bool,
     /// If one of these follows, something before the guard may be closed by it.
@@ -26,6 +27,8 @@ pub(super) enum Place {
     Block,
     /// A further word of a paragraph.
     Word { in_first_line: bool, closers: String },
+    /// A further line of something that its own first `lines` make what it is: a fence, raw HTML, the head of a table.
+    Line { lines: Vec<String>, html: String },
 }
 
 /// A container that is open at a place.
@@ -42,26 +45,26 @@ pub(super) enum Level {
     /// The marker with its indentation and spaces, if it is simple enough to be written again.
     Item {
         start: usize,
+        /// Where it begins in the HTML.
+        html: usize,
         marker: Option<String>,
         children: usize,
     },
     Quote {
+        alert: Option<BlockQuoteKind>,
         children: usize,
     },
     Footnote {
         label: String,
         children: usize,
     },
-    /// One that no guard is made for.
-    Other,
 }
 
 impl Level {
     pub(super) fn of(tag: &Tag<'_>) -> Option<Self> {
         match tag {
             Tag::List(first) => Some(Self::List { first: *first, loose: None, stays_loose: false, items: 0 }),
-            Tag::BlockQuote(None) => Some(Self::Quote { children: 0 }),
-            Tag::BlockQuote(Some(_)) => Some(Self::Other),
+            Tag::BlockQuote(alert) => Some(Self::Quote { alert: *alert, children: 0 }),
             Tag::FootnoteDefinition(label) => Some(Self::Footnote { label: label.to_string(), children: 0 }),
             _ => None,
         }
@@ -74,7 +77,6 @@ impl Level {
             Self::Item { marker, .. } => marker.as_ref().map(String::len),
             Self::Quote { .. } => Some(QUOTE.len()),
             Self::Footnote { .. } => Some(FOOTNOTE_INDENT.len()),
-            Self::Other => None,
         }
     }
 }
@@ -83,11 +85,6 @@ const QUOTE: &str = "> ";
 const FOOTNOTE_INDENT: &str = "    ";
 
 impl Guard {
-    /// The head of a table is its own guard.
-    pub(super) fn table(head: &str) -> Self {
-        Self { source: head.to_owned(), html: None, ..Self::default() }
-    }
-
     /// A guard inside `levels`, the outermost first. None if there is no simple one.
     pub(super) fn new(levels: &[Level], place: Place) -> Option<Self> {
         if levels.len() > LEVELS_MAX {
@@ -111,7 +108,8 @@ impl Guard {
                     guard.item(marker.as_ref()?);
                     tight = matches!(levels.get(depth.wrapping_sub(1)), Some(Level::List { loose: Some(false), .. }));
                 }
-                Level::Quote { .. } => guard.open(QUOTE, QUOTE, "<blockquote>"),
+                Level::Quote { alert: None, .. } => guard.open(QUOTE, QUOTE, "<blockquote>"),
+                Level::Quote { alert: Some(kind), .. } => guard.alert(*kind),
                 Level::Footnote { label, .. } => {
                     if !label.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                         return None;
@@ -119,7 +117,6 @@ impl Guard {
                     let html = format!("<div class=\"footnote\" data-note=\"{label}\"><sup>{label}</sup>");
                     guard.open(&format!("[^{label}]: "), FOOTNOTE_INDENT, &html);
                 }
-                Level::Other => return None,
             }
         }
         let (mut in_first_line, mut closers) = (false, String::new());
@@ -137,8 +134,15 @@ impl Guard {
                 guard.text("x ", "");
                 (in_first_line, closers) = (first, open);
             }
+            Place::Line { lines, html } => {
+                for line in lines {
+                    guard.text(&line, "");
+                    guard.fresh = true;
+                }
+                guard.html.push_str(&html);
+            }
         }
-        Some(Self { source: guard.source, html: Some(guard.html), in_first_line, closers })
+        Some(Self { source: guard.source, html: guard.html, in_first_line, closers })
     }
 }
 
@@ -170,6 +174,12 @@ impl Writer {
     fn open(&mut self, source: &str, indent: &str, html: &str) {
         self.text(source, html);
         self.indent.push_str(indent);
+    }
+
+    fn alert(&mut self, kind: BlockQuoteKind) {
+        let (open, title) = alert(kind);
+        self.open(&format!("> [!{title}]\n"), QUOTE, &format!("{open}<p class=\"alert-title\">{title}</p>"));
+        self.fresh = true;
     }
 
     /// A list with an item that tells whether it is loose.

@@ -6,13 +6,13 @@
 
 use super::guard::Guard;
 use super::html::OpenHtml;
-use super::restart::{Restart, Restarts, last_restarts};
+use super::restart::{Restart, Restarts, Search};
 use super::settle::cuts;
-use crate::markdown::{Block, Definitions, Kind, Renderer};
+use crate::markdown::{Block, Definitions, Kind, OpenEnd, Renderer, Watch};
 
-/// Looking for a later place to start costs about as much as parsing, so it is done every so many bytes. Tests look more
-/// often: every place that is found is a claim.
-const STEP_BYTES: usize = if cfg!(debug_assertions) { 4 } else { 64 };
+/// Looking for a later place is not free, so it is done every so many bytes. Tests look more often: every place that is
+/// found is a claim.
+const STEP_BYTES: usize = if cfg!(debug_assertions) { 4 } else { 32 };
 
 #[derive(Debug)]
 pub(super) struct OpenBlock {
@@ -25,24 +25,36 @@ pub(super) struct OpenBlock {
     next_look: usize,
     /// Remembers the code in what is parsed again.
     renderer: Renderer,
+    /// What is parsed: the guard and the end of the source.
+    parsed: String,
 }
 
 /// Where the parser starts again; everything before is settled.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Start {
     at: usize,
+    /// Where it is in the block's HTML.
+    html: usize,
     guard: Guard,
-    guard_html: String,
 }
 
 /// What the parser made of the end of a text.
 pub(super) struct Rest {
-    /// The end of the open block, with its closing tags.
+    /// The open block from the guard on, and how much of it is the guard.
     html: String,
-    /// How much of the last block closes what is open, if words may follow.
-    pub(super) close: Option<usize>,
+    guard: usize,
+    /// Where more text may go, at the end of the last block.
+    pub(super) end: Option<OpenEnd>,
     /// Further blocks, of which it is not known yet whether they stay.
     pub(super) others: Vec<OpenHtml>,
+    /// Later places to start from.
+    restarts: Restarts,
+}
+
+impl Rest {
+    fn html(&self) -> &str {
+        &self.html[self.guard..]
+    }
 }
 
 impl OpenBlock {
@@ -51,105 +63,110 @@ impl OpenBlock {
         if source.len() < STEP_BYTES || matches!(block.kind, Kind::Fence | Kind::Line) {
             return None;
         }
-        let Restarts { last, block: fallback } = last_restarts(source, 0, &Guard::default());
-        let start = Start::new(last?, html)?;
+        let (start, mut renderer) = (Start::default(), Renderer::default());
+        let mut search = Search::new(source, 0, &start.guard);
+        let rendered = renderer.render_watched(source, outside, Some(&mut search));
+        if !rendered.blocks.first()?.clean {
+            return None;
+        }
+        let found = search.found();
         let next_look = source.len() + STEP_BYTES;
-        let mut open = Self { kind: block.kind, start, fallback, next_look, renderer: Renderer::default() };
-        let rest = open.render_rest(source, outside)?;
-        open.settle(html, &rest).then_some(open)
+        let mut open = Self { kind: block.kind, start, fallback: None, next_look, renderer, parsed: String::new() };
+        open.advance(found, source, outside, html).then_some(open)
     }
 
-    /// Goes on to the end of the tail's source, of which everything from `before` on is new. `None` if it is no longer
-    /// the same block, or may not be.
-    pub(super) fn grow(
-        &mut self,
-        source: &str,
-        before: usize,
-        outside: &Definitions,
-        html: &mut OpenHtml,
-    ) -> Option<Rest> {
-        let rest = match self.render_rest(source, outside) {
+    /// Goes on to the end of the tail's source. `None` if it is no longer the same block, or may not be.
+    pub(super) fn grow(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<Rest> {
+        let mut rest = match self.render_rest(source, outside) {
             Some(rest) => rest,
             None => {
-                self.fall_back(&source[..before], outside, html)?;
+                self.fall_back(html)?;
                 self.render_rest(source, outside)?
             }
         };
-        html.go_on("", &rest.html, "");
-        if source.len() >= self.next_look {
-            self.next_look = source.len() + STEP_BYTES;
-            self.advance(source, outside, html);
-        }
+        html.go_on("", rest.html(), "");
+        let found = std::mem::take(&mut rest.restarts);
+        self.advance(found, source, outside, html);
         Some(rest)
     }
 
-    /// Goes back to the start of the last item or inner block of `source`, which `html` shows.
-    fn fall_back(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<()> {
-        self.start = Start::new(self.fallback.take()?, html)?;
-        let rest = self.render_rest(source, outside)?;
-        html.unsettle(html.as_str().strip_suffix(rest.html.as_str())?.len());
+    /// Goes back to the start of the last item or inner block.
+    fn fall_back(&mut self, html: &mut OpenHtml) -> Option<()> {
+        let Restart { at, html: settled, guard, .. } = self.fallback.take()?;
+        self.start = Start { at, html: settled, guard };
+        self.renderer = Renderer::default();
+        html.unsettle(settled);
         Some(())
     }
 
-    /// Moves on to a later place, if there is one.
-    fn advance(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<()> {
-        let guard = &self.start.guard;
-        let (whole, from) = (format!("{}{}", guard.source, &source[self.start.at..]), guard.source.len());
-        let Restarts { last, block } = last_restarts(&whole, from, guard);
-        let in_source = |restart: Restart| Restart { at: self.start.at + restart.at - from, ..restart };
-        let (last, block) = (last.map(in_source), block.map(in_source));
-        let start = Start::new(last?, html)?;
-        let before = std::mem::replace(&mut self.start, start);
-        if self.render_rest(source, outside).is_some_and(|rest| self.settle(html, &rest)) {
-            self.fallback = block.or(self.fallback.take());
+    /// Moves on to a later place, if one was found.
+    fn advance(&mut self, found: Restarts, source: &str, outside: &Definitions, html: &mut OpenHtml) -> bool {
+        let Some(last) = found.last.filter(|last| may_go_on(&last.guard, &source[last.at..])) else { return false };
+        self.fallback = found.block.or(self.fallback.take());
+        if last.in_code {
+            self.renderer.continue_last_code();
         } else {
-            self.start = before;
+            self.renderer = Renderer::default();
         }
-        Some(())
-    }
-
-    /// Settles everything but `rest`, if that is how the block ends.
-    fn settle(&self, html: &mut OpenHtml, rest: &Rest) -> bool {
-        let settled = html.as_str().strip_suffix(rest.html.as_str()).map(str::len);
-        let later = settled.filter(|settled| *settled >= html.settled().len());
-        if let Some(settled) = later {
-            html.settle(settled);
+        html.settle(last.html);
+        self.start = Start { at: last.at, html: last.html, guard: last.guard };
+        if cfg!(debug_assertions) {
+            let rest = self.render_rest(source, outside);
+            let shown = &html.as_str()[html.settled().len()..];
+            assert_eq!(rest.as_ref().map(Rest::html), Some(shown), "{source:?} from {:?}", self.start);
         }
-        later.is_some()
+        true
     }
 
     fn render_rest(&mut self, source: &str, outside: &Definitions) -> Option<Rest> {
-        let Start { at, guard, guard_html } = &self.start;
+        let Start { at, html: settled, guard } = &self.start;
         let rest = &source[*at..];
-        if guard.in_first_line && may_be_a_table(rest) || rest.contains(|next| guard.closers.contains(next)) {
+        if !may_go_on(guard, rest) {
             return None;
         }
-        let whole = format!("{}{rest}", guard.source);
-        let rendered = self.renderer.render(&whole, outside);
+        let from = guard.source.len();
+        self.parsed.clear();
+        self.parsed.push_str(&guard.source);
+        self.parsed.push_str(rest);
+        let mut search = Search::new(&self.parsed, from, guard);
+        let look = source.len() >= self.next_look;
+        let watch: Option<&mut dyn Watch> = if look { Some(&mut search) } else { None };
+        let rendered = self.renderer.render_watched(&self.parsed, outside, watch);
         // A footnote's guard defines it again.
-        if rendered.definitions.iter().any(|found| found.at >= guard.source.len()) {
+        if rendered.definitions.iter().any(|found| found.at >= from) {
             return None;
         }
-        let (first, others) = rendered.blocks.split_first()?;
-        if first.kind != self.kind || !others.is_empty() && !cuts(&whole, &rendered.blocks).is_empty() {
+        let cut = rendered.blocks.len() > 1 && !cuts(&self.parsed, &rendered.blocks).is_empty();
+        let mut blocks = rendered.blocks.into_iter();
+        let first = blocks.next()?;
+        if first.kind != self.kind || cut || !first.html.starts_with(&guard.html) {
             return None;
         }
-        let html = first.html.strip_prefix(guard_html)?.to_owned();
-        let close = others.last().unwrap_or(first).close;
-        let others = others.iter().map(|block| OpenHtml::new(block.html.clone())).collect();
-        Some(Rest { html, close, others })
+        let mut restarts = Restarts::default();
+        if look {
+            self.next_look = source.len() + STEP_BYTES;
+            if first.clean {
+                restarts = search.found();
+                for restart in restarts.iter_mut() {
+                    restart.at = at + restart.at - from;
+                    restart.html = settled + restart.html - guard.html.len();
+                }
+            }
+        }
+        let mut end = first.end;
+        let others = blocks
+            .map(|block| {
+                end = block.end;
+                OpenHtml::new(block.html)
+            })
+            .collect();
+        Some(Rest { guard: guard.html.len(), html: first.html, end, others, restarts })
     }
 }
 
-impl Start {
-    fn new(restart: Restart, html: &OpenHtml) -> Option<Self> {
-        const BODY: &str = "<tbody>";
-        let Restart { at, guard } = restart;
-        // The guard of a table is its own head.
-        let head = || html.as_str().find(BODY).map(|at| html.as_str()[..at + BODY.len()].to_owned());
-        let guard_html = guard.html.clone().or_else(head)?;
-        Some(Self { at, guard, guard_html })
-    }
+/// Whether `rest` can be read behind the guard as it would be in its place.
+fn may_go_on(guard: &Guard, rest: &str) -> bool {
+    !(guard.in_first_line && may_be_a_table(rest) || rest.contains(|next| guard.closers.contains(next)))
 }
 
 /// Whether the second line may make a table of the first, which the guard would hide.

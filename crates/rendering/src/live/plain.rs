@@ -8,7 +8,8 @@
 
 use super::changes::Position;
 use super::html::{OpenHtml, utf16};
-use crate::markdown::words_into;
+use crate::escape;
+use crate::markdown::{OpenEnd, Takes, words_into};
 use crate::sanitize::is_clean;
 
 /// A longer word is not written again at each chunk.
@@ -23,24 +24,28 @@ pub(super) struct PlainEnd {
     utf16: usize,
     /// How much of the HTML closes what is open.
     close: usize,
+    takes: Takes,
     /// Where the first of the words begins, if that is not here: it was for the parser, and must not be a link.
     continues: Option<usize>,
     scratch: String,
 }
 
 impl PlainEnd {
-    /// Starts at the end of `source`; the last `close` bytes of `html` are closing tags.
-    pub(super) fn new(source: &str, html: &OpenHtml, close: usize) -> Self {
+    /// Starts at the end of `source`, which `html` shows.
+    pub(super) fn new(source: &str, html: &OpenHtml, OpenEnd { close, takes }: OpenEnd) -> Self {
         let bytes = html.as_str().len() - close;
-        let shown = source.trim_end_matches(' ').len();
+        let shown = if takes == Takes::Words { source.trim_end_matches(' ').len() } else { source.len() };
         let in_word = shown == source.len();
         let continues = in_word.then(|| source.rfind([' ', '\n', '\t']).map_or(0, |at| at + 1));
-        Self { source: shown, bytes, utf16: html.utf16_until(bytes), close, continues, scratch: String::new() }
+        Self { source: shown, bytes, utf16: html.utf16_until(bytes), close, takes, continues, scratch: String::new() }
     }
 
     /// Goes on to the end of `source`, of which everything from `before` on is new. Says where the HTML changed, if it
     /// did; `None` if that is for the parser to say.
     pub(super) fn grow(&mut self, source: &str, before: usize, html: &mut OpenHtml) -> Option<Option<Position>> {
+        if self.takes == Takes::Anything {
+            return self.grow_line(source, html);
+        }
         if !is_plain(source, before) {
             return None;
         }
@@ -74,6 +79,25 @@ impl PlainEnd {
             self.continues = None;
         }
         Some(changed)
+    }
+
+    /// Goes on in a line that shows whatever it is.
+    fn grow_line(&mut self, source: &str, html: &mut OpenHtml) -> Option<Option<Position>> {
+        let added = &source[self.source..];
+        if added.contains('\n') {
+            return None;
+        }
+        self.scratch.clear();
+        escape::text_into(&mut self.scratch, added);
+        if !is_clean(&self.scratch) {
+            return None;
+        }
+        html.replace(self.bytes, self.close, &self.scratch);
+        let changed = Position { block: 0, bytes: self.bytes, utf16: self.utf16 };
+        self.source = source.len();
+        self.bytes += self.scratch.len();
+        self.utf16 += utf16(&self.scratch);
+        Some(Some(changed))
     }
 }
 

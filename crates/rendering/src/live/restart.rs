@@ -2,23 +2,32 @@
 //!
 //! Comes in: a source that is one open block, perhaps already behind a guard. Goes out: the last place in it before which
 //! nothing can change any more, and the [`Guard`] for it: a few words inside the same containers (lists, quotes, a
-//! footnote), so that the parser takes what follows for what it is. Kept out: whether the guess was right. The caller
-//! renders both ways and compares, and a guard that one day looks different ends the shortcut.
+//! footnote), so that the parser takes what follows for what it is. Kept out: what becomes of it. A guard that one day looks
+//! different ends the shortcut, and where assertions are on, the caller renders both ways and compares.
 //!
-//! There are three kinds of places: the start of an item or a row, the start of a further block inside an item, quote or
-//! footnote, and a word of a paragraph ([`words`](super::words)).
+//! There are four kinds of places: the start of an item, the start of a further block inside an item, quote or footnote, a
+//! word of a paragraph ([`words`](super::words)), and a line of a table, of raw HTML or of code.
 
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 
 use super::guard::{Guard, LEVELS_MAX, Level, Place};
 use super::words::{Word, Words};
-use crate::markdown::options;
+use crate::code;
+use crate::markdown::Watch;
 
-/// A place to start again.
+/// A guard is parsed again at each chunk: it has no longer lines than this.
+const GUARD_LINE_BYTES_MAX: usize = 512;
+
+/// A place to start again: in the source, and in the HTML of the block.
 #[derive(Clone, Debug)]
 pub(super) struct Restart {
     pub(super) at: usize,
+    pub(super) html: usize,
     pub(super) guard: Guard,
+    /// It is a line of highlighted code, to be continued in the state after the line above.
+    pub(super) in_code: bool,
 }
 
 /// The last place, and the last one that is no word of a paragraph.
@@ -28,72 +37,105 @@ pub(super) struct Restarts {
     pub(super) block: Option<Restart>,
 }
 
-/// The last places after `from` in `source`, of which everything before `from` is the `guard`.
-pub(super) fn last_restarts(source: &str, from: usize, guard: &Guard) -> Restarts {
-    let mut search = Search {
-        source,
-        from,
-        guard,
-        levels: Vec::new(),
-        table: 0,
-        leaf: None,
-        opaque: false,
-        inline_depth: 0,
-        found: Restarts::default(),
-    };
-    let mut depth = 0;
-    for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
-        match event {
-            Event::Start(tag) => {
-                depth += 1;
-                search.start(&tag, range.start);
-            }
-            Event::End(tag) => {
-                depth -= 1;
-                search.end(tag);
-                if depth == 0 {
-                    // Whatever follows is another block.
-                    break;
-                }
-            }
-            Event::Text(text) => {
-                search.inline(range.start);
-                if let Some(leaf) = &mut search.leaf {
-                    leaf.text(source, &text, range, search.inline_depth, from);
-                }
-            }
-            Event::Rule => {
-                search.end_leaf();
-                search.child(range.start);
-            }
-            Event::Html(_) => {}
-            event => {
-                search.inline(range.start);
-                if let Some(leaf) = &mut search.leaf {
-                    leaf.other(range, matches!(event, Event::SoftBreak | Event::HardBreak));
-                }
-            }
-        }
+impl Restarts {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Restart> {
+        self.last.iter_mut().chain(&mut self.block)
     }
-    search.found
 }
 
-struct Search<'a> {
+/// Looks for the last places in a source while it is rendered.
+pub(super) struct Search<'a> {
     source: &'a str,
+    /// Everything before it is the `guard`.
     from: usize,
     guard: &'a Guard,
     levels: Vec<Level>,
-    /// Where the table begins that is being read.
-    table: usize,
+    /// The table, raw HTML or code that is being read.
+    lines: Option<OwnLines>,
     /// The paragraph that is being read.
     leaf: Option<Words>,
     /// Inside a block whose text is no paragraph: code, a heading, a table.
     opaque: bool,
     inline_depth: usize,
+    /// What is written so far, and where in it the last word begins that was found.
+    html: usize,
+    word_html: usize,
     found: Restarts,
 }
 
-impl Search<'_> {
+/// A block that is told by its own first lines.
+#[derive(Debug)]
+struct OwnLines {
+    at: usize,
+    /// Where it begins in the HTML, and where its second part does: the rows, the second line.
+    html: usize,
+    head: Option<String>,
+    /// The language of a fence; none for all others.
+    info: Option<String>,
+    newlines: usize,
+}
+
+impl Watch for Search<'_> {
+    fn event(&mut self, event: &Event<'_>, range: Range<usize>, html: &str, word: usize) -> Option<usize> {
+        (self.html, self.word_html) = (html.len(), word);
+        match event {
+            Event::Start(Tag::TableRow) => self.row(range.start, html),
+            Event::Start(tag) => self.start(tag, range.start),
+            Event::End(tag) => self.end(*tag),
+            Event::Text(text) => {
+                self.inline(range.start);
+                if let Some(leaf) = &mut self.leaf {
+                    let start = range.start;
+                    let word = leaf.text(self.source, text, range, self.inline_depth, self.from);
+                    return word.map(|at| at - start);
+                }
+                if let Some(lines) = &mut self.lines {
+                    lines.newlines += newlines(text);
+                }
+            }
+            Event::Rule => {
+                self.end_leaf();
+                self.child(range.start);
+            }
+            Event::Html(line) => self.html_line(range.start, line, html),
+            event => {
+                self.inline(range.start);
+                if let Some(leaf) = &mut self.leaf {
+                    leaf.other(range, matches!(event, Event::SoftBreak | Event::HardBreak));
+                }
+            }
+        }
+        None
+    }
+
+    fn code_written(&mut self, complete_lines: usize) {
+        self.html = complete_lines;
+        self.code_line();
+    }
+}
+
+impl<'a> Search<'a> {
+    /// Looks after `from` in `source`, of which everything before `from` is the `guard`.
+    pub(super) fn new(source: &'a str, from: usize, guard: &'a Guard) -> Self {
+        Self {
+            source,
+            from,
+            guard,
+            levels: Vec::new(),
+            lines: None,
+            leaf: None,
+            opaque: false,
+            inline_depth: 0,
+            html: 0,
+            word_html: 0,
+            found: Restarts::default(),
+        }
+    }
+
+    pub(super) fn found(self) -> Restarts {
+        self.found
+    }
+
     fn start(&mut self, tag: &Tag<'_>, at: usize) {
         match tag {
             Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. } => {
@@ -111,24 +153,21 @@ impl Search<'_> {
                 self.child(at);
                 self.begin_leaf(at);
             }
-            Tag::TableRow => {
-                if self.levels.is_empty() {
-                    self.row(at);
-                }
-            }
             Tag::TableHead | Tag::TableCell => {}
             Tag::Item => {
                 self.end_leaf();
                 if let Some(Level::List { items, .. }) = self.levels.last_mut() {
                     *items += 1;
                 }
-                self.levels.push(Level::Item { start: at, marker: None, children: 0 });
+                self.levels.push(Level::Item { start: at, html: self.html, marker: None, children: 0 });
             }
             tag => {
                 self.end_leaf();
-                if matches!(tag, Tag::Table(_)) {
-                    self.table = at;
-                }
+                let info = match tag {
+                    Tag::CodeBlock(CodeBlockKind::Fenced(info)) => Some(info.to_string()),
+                    _ => None,
+                };
+                self.lines = Some(OwnLines { at, html: self.html, head: None, info, newlines: 0 });
                 if matches!(tag, Tag::CodeBlock(CodeBlockKind::Indented)) {
                     // Its indentation would have to be told from that of what is around it.
                     if let Some(Level::Item { children, .. }) = self.levels.last_mut() {
@@ -184,7 +223,7 @@ impl Search<'_> {
         let column = self.column();
         let Some(level) = self.levels.last_mut() else { return };
         let first = match level {
-            Level::Item { start, marker, children } => {
+            Level::Item { start, marker, children, .. } => {
                 *children += 1;
                 if *children == 1 {
                     *marker = column.and_then(|column| item_marker(self.source, *start, at, column));
@@ -195,7 +234,7 @@ impl Search<'_> {
                 *children += 1;
                 *children == 1
             }
-            Level::List { .. } | Level::Other => return,
+            Level::List { .. } => return,
         };
         if complete && is_blank_inside(self.source, line) {
             self.blank_above(line, first);
@@ -204,10 +243,11 @@ impl Search<'_> {
             return;
         }
         if first {
-            // The start of an item is one as well, if it is not the first of its list.
-            if let Some(Level::Item { start, .. }) = self.levels.last()
-                && line_start(self.source, *start) == line
+            // The start of an item is one as well, if nothing but its indentation stands before it.
+            if let Some(&Level::Item { start, html, .. }) = self.levels.last()
+                && self.source.get(line..start).is_some_and(|before| before.bytes().all(|byte| b" >".contains(&byte)))
             {
+                self.html = html;
                 self.keep(line, Place::Row);
             }
         } else if is_blank_inside(self.source, line) {
@@ -227,16 +267,88 @@ impl Search<'_> {
         self.levels[..self.levels.len().saturating_sub(1)].iter().map(Level::width).sum()
     }
 
-    fn row(&mut self, at: usize) {
-        let line = line_start(self.source, at);
-        if line > self.from {
-            // Whatever becomes of this line, the rows above stay. The guard is the head of the table and the line below it.
-            let lines = &self.source[self.table..];
-            let head = lines.match_indices('\n').nth(1).map_or(0, |(newline, _)| self.table + newline + 1);
-            if head <= line {
-                self.found.last = Some(Restart { at: line, guard: Guard::table(&self.source[..head]) });
+    /// Whatever becomes of this row, the ones above stay. The guard is the head of the table and the line below it.
+    fn row(&mut self, at: usize, html: &str) {
+        let Some(lines) = &mut self.lines else { return };
+        let head_html = lines.head.get_or_insert_with(|| html[lines.html..].to_owned()).clone();
+        let (table, line) = (lines.at, line_start(self.source, at));
+        if line > self.from
+            && let Some(head) = self.first_line(table)
+            && let Some(below) = self.second_line(table)
+        {
+            self.keep(line, Place::Line { lines: vec![head, below], html: head_html });
+        }
+    }
+
+    /// A further line of raw HTML that no container is around of.
+    fn html_line(&mut self, at: usize, line: &str, html: &str) {
+        let Some(lines) = &mut self.lines else { return };
+        let first = lines.at;
+        if line_start(self.source, first) == line_start(self.source, at) {
+            return;
+        }
+        let head_html = lines.head.get_or_insert_with(|| html[lines.html..].to_owned()).clone();
+        if at > self.from
+            && self.levels.is_empty()
+            && line_start(self.source, at) == at
+            && !line.trim_ascii().is_empty()
+            && let Some(head) = self.first_line(first)
+        {
+            self.keep(at, Place::Line { lines: vec![head], html: head_html });
+        }
+    }
+
+    /// The last line of code that is not closed.
+    fn code_line(&mut self) {
+        let Some(OwnLines { at: start, info, newlines: complete, .. }) = self.lines.take() else { return };
+        let Some(at) = self.source.rfind('\n').map(|newline| newline + 1) else { return };
+        let line = line_start(self.source, start);
+        let first =
+            if info.is_some() { self.source[line..].find('\n').map_or(at, |below| line + below + 1) } else { line };
+        if at <= self.from.max(first) || complete != newlines(&self.source[first..]) {
+            return;
+        }
+        let mut html = String::new();
+        code::open_into(&mut html, info.as_deref().unwrap_or_default());
+        let lines = if info.is_some() {
+            self.first_line(start)
+        } else {
+            html.push_str("x\n");
+            let last = &self.source[at..];
+            (self.levels.is_empty() && last.starts_with("    ") && !last.trim_ascii().is_empty())
+                .then(|| "    x\n".to_owned())
+        };
+        if let Some(line) = lines {
+            self.keep(at, Place::Line { lines: vec![line], html });
+            if let Some(last) = &mut self.found.last {
+                last.in_code = info.is_some() && last.at == at;
             }
         }
+    }
+
+    /// The line in which a block begins at `at`, if it begins where its containers' content does.
+    fn first_line(&self, at: usize) -> Option<String> {
+        let line = line_start(self.source, at);
+        let content = line + self.inner_column()?;
+        if self.levels.is_empty() || at == content { self.line_from(line, content) } else { None }
+    }
+
+    /// The line below that one.
+    fn second_line(&self, at: usize) -> Option<String> {
+        let line = at + self.source[at..].find('\n')? + 1;
+        let content = line + self.inner_column()?;
+        let indent = self.source.get(line..content)?;
+        indent.bytes().all(|byte| matches!(byte, b' ' | b'>')).then(|| self.line_from(line, content))?
+    }
+
+    fn line_from(&self, line: usize, content: usize) -> Option<String> {
+        let rest = self.source.get(content..)?;
+        let end = content + rest.find('\n')? + 1;
+        (end - line <= GUARD_LINE_BYTES_MAX).then(|| self.source[content..end].to_owned())
+    }
+
+    fn inner_column(&self) -> Option<usize> {
+        self.levels.iter().map(Level::width).sum()
     }
 
     fn begin_leaf(&mut self, at: usize) {
@@ -252,20 +364,25 @@ impl Search<'_> {
             let began_here = leaf.start() >= self.from;
             let line_start = if began_here { leaf.start() } else { self.from };
             let in_first_line = (began_here || self.guard.in_first_line) && !self.source[line_start..at].contains('\n');
+            self.html = self.word_html;
             self.keep(at, Place::Word { in_first_line, closers });
         }
     }
 
     fn keep(&mut self, at: usize, place: Place) {
-        let is_word = matches!(place, Place::Word { .. });
+        let is_block = matches!(place, Place::Row | Place::Block);
         if let Some(guard) = Guard::new(&self.levels, place) {
-            let restart = Restart { at, guard };
-            if !is_word {
+            let restart = Restart { at, html: self.html, guard, in_code: false };
+            if is_block {
                 self.found.block = Some(restart.clone());
             }
             self.found.last = Some(restart);
         }
     }
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 /// What stands in front of the content of an item, if that is on its first line: indentation, sign, spaces.

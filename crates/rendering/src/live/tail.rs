@@ -51,19 +51,20 @@ impl Tail {
             Open::Unknown => return None,
             Open::Fence(fence) => {
                 let [html] = &mut self.blocks[..] else { return None };
-                fence.grow(source, &mut self.renderer, html)?;
+                let end = fence.grow(source, &mut self.renderer, html)?;
+                self.plain = end.map(|end| PlainEnd::new(source, html, end));
                 html.change()
             }
             Open::Block(open) => {
                 let html = self.blocks.first_mut()?;
-                let Rest { close, others, .. } = open.grow(source, before, outside, html)?;
+                let Rest { end, others, .. } = open.grow(source, outside, html)?;
                 let changed = html.change().or_else(|| {
                     let others = first_difference(&self.blocks[1..], others.iter().map(OpenHtml::as_str))?;
                     Some(Position { block: 1 + others.block, ..others })
                 });
                 self.blocks.truncate(1);
                 self.blocks.extend(others);
-                self.plain = close.zip(self.blocks.last()).map(|(close, html)| PlainEnd::new(source, html, close));
+                self.plain = end.zip(self.blocks.last()).map(|(end, html)| PlainEnd::new(source, html, end));
                 changed
             }
         };
@@ -99,7 +100,7 @@ impl Tail {
             if alone {
                 self.open = take_over(source, &block, &self.renderer, outside, &mut html);
             }
-            self.plain = block.close.map(|close| PlainEnd::new(source, &html, close));
+            self.plain = block.end.map(|end| PlainEnd::new(source, &html, end));
             self.blocks.push(html);
         }
         changed

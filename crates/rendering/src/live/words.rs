@@ -69,8 +69,17 @@ impl Words {
         self.line.get_or_insert(at);
     }
 
-    /// Looks through one text of the paragraph, inside so many other things, for words after `from`.
-    pub(super) fn text(&mut self, source: &str, text: &str, range: Range<usize>, depth: usize, from: usize) {
+    /// Looks through one text of the paragraph, inside so many other things, for words after `from`, and says where the
+    /// last one is.
+    pub(super) fn text(
+        &mut self,
+        source: &str,
+        text: &str,
+        range: Range<usize>,
+        depth: usize,
+        from: usize,
+    ) -> Option<usize> {
+        let start = range.start;
         // Between two texts without anything else there is room for a backslash, which makes the next one plain.
         let escaped = range.start > self.last_end && source.as_bytes().get(range.start - 1) == Some(&b'\\');
         self.last_end = range.end;
@@ -78,6 +87,7 @@ impl Words {
         if !self.done && self.look(source, text, range, escaped, depth, from).is_break() {
             self.done = true;
         }
+        self.found.as_ref().map(|word| word.at).filter(|at| *at > start)
     }
 
     /// Breaks at a character that may be the start of something.

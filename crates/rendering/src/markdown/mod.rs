@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 pub(crate) use definitions::{Definitions, Found, Label};
 pub(crate) use links::text_into as words_into;
-pub(crate) use render::{Block, Kind, Rendered, Renderer, only_fence, options};
-pub(crate) use writer::without_half_a_fence;
+pub(crate) use render::{Block, Kind, Rendered, Renderer, Watch, only_fence};
+pub(crate) use writer::{OpenEnd, Takes, alert, is_code_for_sure, without_half_a_fence};
 
 /// Renders a whole text at once: one HTML string per top-level block.
 ///

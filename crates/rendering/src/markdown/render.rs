@@ -7,7 +7,7 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, 
 use unicase::UniCase;
 
 use super::definitions::{self, Definition, Definitions, Found, Label};
-use super::writer::{Writer, Written, fence_marks};
+use super::writer::{OpenEnd, Writer, Written, fence_marks};
 use crate::code::{CachedCode, CodeCache};
 use crate::sanitize::{is_clean, sanitized};
 
@@ -30,10 +30,22 @@ pub(crate) struct Block {
     pub(crate) kind: Kind,
     pub(crate) source: Range<usize>,
     pub(crate) html: String,
-    /// How much of the HTML closes what is open, if the source ends where words may follow that change nothing else.
-    pub(crate) close: Option<usize>,
+    /// It is what was written: the sanitizer had nothing to do.
+    pub(crate) clean: bool,
+    /// Where in the HTML further text goes, if the source ends where it may follow and change nothing else.
+    pub(crate) end: Option<OpenEnd>,
     /// Labels it mentions, whether anything defines them or not.
     pub(crate) mentions: Vec<Label>,
+}
+
+/// Looks on while the first block of a source is written: every event, before it is written.
+pub(crate) trait Watch {
+    /// `html` is the block so far, without a text that is still collected. A watcher may name a word of the text it sees,
+    /// by its offset: from then on `word` is where that word begins in the HTML.
+    fn event(&mut self, event: &Event<'_>, range: Range<usize>, html: &str, word: usize) -> Option<usize>;
+
+    /// The code block that just ended has been written, its complete lines up to this position.
+    fn code_written(&mut self, complete_lines: usize);
 }
 
 /// What came of one source.
@@ -68,8 +80,23 @@ impl Renderer {
         self.code.first_mut()
     }
 
+    /// Of all code it remembers only the state after the last complete line of the last block: the next source begins
+    /// behind that line.
+    pub(crate) fn continue_last_code(&mut self) {
+        self.code.continue_last();
+    }
+
     /// Renders `source`, in which `outside` counts as defined before its first line.
     pub(crate) fn render(&mut self, source: &str, outside: &Definitions) -> Rendered {
+        self.render_watched(source, outside, None)
+    }
+
+    pub(crate) fn render_watched(
+        &mut self,
+        source: &str,
+        outside: &Definitions,
+        mut watch: Option<&mut dyn Watch>,
+    ) -> Rendered {
         self.code.restart();
         let prelude = footnotes_prelude(source, outside);
         let whole: CowStr<'_> = if prelude.is_empty() { source.into() } else { format!("{prelude}{source}").into() };
@@ -112,7 +139,10 @@ impl Renderer {
                 current = Some((kind(&event), range.clone(), Writer::new(source, outside, &mut self.code)));
             }
             if let Some((_, _, writer)) = &mut current {
-                writer.event(event, range);
+                match &mut watch {
+                    Some(watch) if rendered.blocks.is_empty() => writer.watched_event(event, range, &mut **watch),
+                    _ => writer.event(event, range),
+                }
             }
             depth += usize::from(starts);
             depth -= usize::from(ends);
@@ -122,9 +152,10 @@ impl Renderer {
                 let mut mentions = mentions.take();
                 let written = &source[source_range.clone()];
                 mentions.extend(definitions::footnote_mentions(written).map(definitions::footnote_label));
-                let Written { html, close } = writer.finish();
-                let (html, close) = if is_clean(&html) { (html, close) } else { (sanitized(&html), None) };
-                rendered.blocks.push(Block { kind, source: source_range, html, close, mentions });
+                let Written { html, end } = writer.finish();
+                let clean = is_clean(&html);
+                let (html, end) = if clean { (html, end) } else { (sanitized(&html), None) };
+                rendered.blocks.push(Block { kind, source: source_range, html, clean, end, mentions });
             }
         }
         rendered

@@ -9,6 +9,7 @@ use pulldown_cmark::{Alignment, BlockQuoteKind, CodeBlockKind, CowStr, Event, He
 
 use super::definitions::Definitions;
 use super::links;
+use super::render::Watch;
 use crate::code::{self, CodeCache};
 use crate::escape;
 
@@ -18,8 +19,23 @@ const DEPTH_MAX: usize = 40;
 /// One block as HTML.
 pub(crate) struct Written {
     pub(crate) html: String,
-    /// The last so many bytes are closing tags in front of which further words go as they are, if there is such a place.
-    pub(crate) close: Option<usize>,
+    pub(crate) end: Option<OpenEnd>,
+}
+
+/// A source ends where text may follow that changes nothing else: it goes in front of the last `close` bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenEnd {
+    pub(crate) close: usize,
+    pub(crate) takes: Takes,
+}
+
+/// What may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// Words of a paragraph.
+    Words,
+    /// Whatever is not a new line: code, raw HTML.
+    Anything,
 }
 
 pub(crate) struct Writer<'a> {
@@ -40,6 +56,13 @@ pub(crate) struct Writer<'a> {
     column: usize,
     head: bool,
     inline: Inline,
+    /// A word of the collected text whose place in the HTML is asked for, and the place of the last such word.
+    marked: Option<usize>,
+    marked_html: usize,
+    /// Where the complete lines of the last code end, in the HTML.
+    code_lines_end: usize,
+    /// Where in the HTML anything may follow, if the source ends inside code or raw HTML.
+    verbatim_end: Option<usize>,
 }
 
 /// Where in the source the inline content stands that was written last.
@@ -128,13 +151,19 @@ impl<'a> Writer<'a> {
             column: 0,
             head: false,
             inline: Inline::default(),
+            marked: None,
+            marked_html: 0,
+            code_lines_end: 0,
+            verbatim_end: None,
         }
     }
 
     pub(crate) fn finish(mut self) -> Written {
         self.flush();
-        let close = self.plain_end().map(|end| self.html.len() - end);
-        Written { html: self.html, close }
+        let words = self.plain_end().map(|end| (end, Takes::Words));
+        let end = words.or(self.verbatim_end.map(|end| (end, Takes::Anything)));
+        let end = end.map(|(end, takes)| OpenEnd { close: self.html.len() - end, takes });
+        Written { html: self.html, end }
     }
 
     /// Where in the HTML further words go, if the source ends in a line that they cannot turn into anything else.
@@ -152,6 +181,21 @@ impl<'a> Writer<'a> {
         let line = self.source.get(line?..)?;
         let plain = !line.starts_with(['[', '<']) && line.contains(char::is_alphabetic);
         plain.then_some(html_end)
+    }
+
+    /// An event that `watch` sees before it is written.
+    pub(crate) fn watched_event(&mut self, event: Event<'_>, range: Range<usize>, watch: &mut dyn Watch) {
+        if !matches!(event, Event::Text(_)) {
+            self.flush();
+        }
+        if let Some(word) = watch.event(&event, range.clone(), &self.html, self.marked_html) {
+            self.marked = Some(self.text.len() + word);
+        }
+        let ends_code = matches!(event, Event::End(TagEnd::CodeBlock));
+        self.event(event, range);
+        if ends_code {
+            watch.code_written(self.code_lines_end);
+        }
     }
 
     pub(crate) fn event(&mut self, event: Event<'_>, range: Range<usize>) {
@@ -188,7 +232,7 @@ impl<'a> Writer<'a> {
     fn tag_event(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, range),
-            Event::End(tag) => self.end(tag),
+            Event::End(tag) => self.end(tag, range),
             Event::Code(text) => self.code_span(&text),
             Event::Html(text) => escape::text_into(&mut self.html, &text),
             Event::InlineHtml(tag) if matches!(&*tag, "<br>" | "<br/>" | "<br />") => self.html.push_str("<br>"),
@@ -278,10 +322,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end(&mut self, tag: TagEnd, range: Range<usize>) {
         match tag {
             TagEnd::CodeBlock => return self.end_code(),
             TagEnd::HtmlBlock => {
+                // Its first line may yet turn out to be something else.
+                let ends_here = range.end == self.source.len() && self.source[range].contains('\n');
+                self.verbatim_end = (ends_here && !is_blank(last_line(self.source))).then_some(self.html.len());
                 while self.html.ends_with('\n') {
                     self.html.pop();
                 }
@@ -354,7 +401,10 @@ impl<'a> Writer<'a> {
         let Some(Fence { info, text, marks }) = self.fence.take() else { return };
         let shown = marks.map_or(text.as_str(), |(mark, count)| without_half_a_fence(&text, mark, count));
         code::open_into(&mut self.html, &info);
-        self.code.lines_into(&mut self.html, &info, shown);
+        self.code_lines_end = self.code.lines_into(&mut self.html, &info, shown);
+        let mark = marks.map_or(b' ', |(mark, _)| mark);
+        let open = self.source.ends_with(last_line(&text)) && is_code_for_sure(&text, mark);
+        self.verbatim_end = open.then_some(self.html.len());
         self.html.push_str(code::CLOSE);
     }
 
@@ -420,10 +470,14 @@ impl<'a> Writer<'a> {
         if self.text.is_empty() {
             return;
         }
-        if self.links == 0 {
-            links::text_into(&mut self.html, &self.text);
-        } else {
+        if self.links > 0 {
             escape::text_into(&mut self.html, &self.text);
+        } else if let Some((before, word)) = self.marked.take().and_then(|marked| self.text.split_at_checked(marked)) {
+            links::text_into(&mut self.html, before);
+            self.marked_html = self.html.len();
+            links::text_into(&mut self.html, word);
+        } else {
+            links::text_into(&mut self.html, &self.text);
         }
         self.text.clear();
         self.inline.html_end = self.html.len();
@@ -447,6 +501,19 @@ pub(crate) fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
     if half { &text[..last_line] } else { text }
 }
 
+/// Whether the last line of a code block is not complete and can be nothing but code: no fence, no blank line.
+pub(crate) fn is_code_for_sure(text: &str, mark: u8) -> bool {
+    last_line(text).bytes().any(|byte| !matches!(byte, b' ' | b'\t') && byte != mark)
+}
+
+fn last_line(text: &str) -> &str {
+    &text[text.rfind('\n').map_or(0, |newline| newline + 1)..]
+}
+
+fn is_blank(line: &str) -> bool {
+    line.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
+}
+
 fn heading(level: HeadingLevel) -> (&'static str, &'static str) {
     match level {
         HeadingLevel::H1 => ("<h1>", "</h1>"),
@@ -458,7 +525,8 @@ fn heading(level: HeadingLevel) -> (&'static str, &'static str) {
     }
 }
 
-fn alert(kind: BlockQuoteKind) -> (&'static str, &'static str) {
+/// The opening tag of an alert, and its title.
+pub(crate) fn alert(kind: BlockQuoteKind) -> (&'static str, &'static str) {
     match kind {
         BlockQuoteKind::Note => ("<blockquote class=\"alert note\">", "Note"),
         BlockQuoteKind::Tip => ("<blockquote class=\"alert tip\">", "Tip"),

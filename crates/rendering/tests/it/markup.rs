@@ -19,7 +19,13 @@ fn code_has_a_caption_and_colours() {
     check(
         "```rust\nlet x = 1;\n```",
         &[
-            "<figure class=\"code\"><figcaption>rust</figcaption><pre><code><i class=\"k\">let</i> x <i class=\"o\">= </i><i class=\"n\">1</i><i class=\"o\">;</i>\n</code></pre></figure>",
+            "<figure class=\"code\"><figcaption>Rust</figcaption><pre><code><i class=\"k\">let</i> x <i class=\"o\">= </i><i class=\"n\">1</i><i class=\"o\">;</i>\n</code></pre></figure>",
+        ],
+    );
+    check(
+        "```ts src/a.ts\n1\n```",
+        &[
+            "<figure class=\"code\"><figcaption>TypeScript<span class=\"src\">src/a.ts</span></figcaption><pre><code><i class=\"n\">1</i>\n</code></pre></figure>",
         ],
     );
     check("    a\n", &["<figure class=\"code\"><figcaption></figcaption><pre><code>a\n</code></pre></figure>"]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use protocol::{ItemId, ServerMessage, TurnId};
 use providers::{Provider, ProviderError};
 
-use super::{Command, Done, HISTORY_ITEMS_VIEW, Reply, Session, now};
+use super::{Command, Done, HISTORY_ITEMS_FETCHED, HISTORY_ITEMS_PLAIN, HISTORY_ITEMS_VIEW, Reply, Session, now};
 use crate::error::ServiceError;
 use crate::hub::Requester;
 use crate::outbox::WindowKind;
@@ -32,7 +32,11 @@ impl Session {
             Command::Send { content, requester, reply } => self.send(content, requester, reply),
             Command::Cancel { requester, reply } => self.cancel(requester, reply),
             Command::Page { requester, before, limit } => self.page(requester, before, limit),
-            Command::Output { requester, item } => self.output(&requester, &item),
+            Command::Item { item, reply } => {
+                let found = self.transcript.get(&item).cloned();
+                let none = ServiceError::Invalid { field: "itemId", reason: "no such item" };
+                drop(reply.send(found.ok_or(none)));
+            }
             Command::SetOption { option, value, reply } => {
                 let id = self.id.agent_session_id();
                 self.call(reply, move |provider| async move { provider.set_option(&id, &option, &value).await });
@@ -48,6 +52,7 @@ impl Session {
             Command::Ready { reply } => drop(reply.send(Ok(()))),
             Command::Kill { end, reply } => {
                 self.leaving |= end;
+                self.killing = true;
                 let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
                 self.calls.spawn(async move {
                     provider.cancel_turn(&id).await.ok();
@@ -59,17 +64,21 @@ impl Session {
 
     /// Snapshot and membership in one turn of the loop, so no event falls between the two.
     pub(super) fn open(&mut self, requester: Requester, since: Option<u64>) {
-        let kind = requester.outbox.kind();
-        if kind == WindowKind::Plain && self.transcript.older().is_some() {
-            self.waiting.push(Command::Open { requester, since });
-            self.fetch_older(usize::MAX);
-            return;
-        }
         let since = since.filter(|since| self.transcript.can_go_on_from(*since));
-        let (cells, more) = match (since, kind) {
+        let (cells, more) = match (since, requester.outbox.kind()) {
             (Some(since), _) => (self.transcript.since(since), false),
-            (None, WindowKind::Plain) => self.transcript.newest(usize::MAX),
             (None, WindowKind::View) => self.transcript.newest(HISTORY_ITEMS_VIEW),
+            (None, WindowKind::Plain) => {
+                let (cells, more) = self.transcript.newest(HISTORY_ITEMS_PLAIN);
+                let missing = HISTORY_ITEMS_PLAIN - cells.len();
+                if missing > 0 && self.transcript.older().is_some() {
+                    // One stretch after the other: no call asks for all there is.
+                    self.waiting.push(Command::Open { requester, since });
+                    self.fetch_older(missing.min(HISTORY_ITEMS_FETCHED));
+                    return;
+                }
+                (cells, more)
+            }
         };
         let Some(summary) = self.hub.summary(&self.id) else {
             requester.fail(&ServiceError::SessionNotFound(self.id.clone()));
@@ -154,17 +163,6 @@ impl Session {
         self.fetching_older = true;
         let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
         self.calls.spawn(async move { Done::Older(provider.older_history(&id, &cursor, limit).await) });
-    }
-
-    pub(super) fn output(&self, requester: &Requester, item: &ItemId) {
-        match self.transcript.get(item) {
-            Some(cell) => requester.answer(ServerMessage::SessionOutput {
-                session_id: self.id.clone(),
-                item_id: item.clone(),
-                html: crate::view::whole_output(&cell.update()),
-            }),
-            None => requester.fail(&ServiceError::Invalid { field: "itemId", reason: "no such item" }),
-        }
     }
 
     pub(super) fn call<F, C>(&mut self, reply: Reply<()>, call: C)

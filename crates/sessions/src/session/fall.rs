@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{ErrorCode, ErrorDetail, ErrorMessage, ServerMessage, SessionId, TurnEvent, UpsertStatus};
+use protocol::{ErrorCode, ErrorDetail, ErrorMessage, ServerMessage, SessionId, TurnEvent, TurnStatus, UpsertStatus};
 use providers::ProviderError;
 use tokio::task::JoinSet;
 
@@ -22,7 +22,8 @@ impl Session {
         // Nobody reads it any more, so nobody may wait for us to.
         self.events = None;
         self.calls = JoinSet::new();
-        (self.loading, self.fetching_older, self.sending, self.sender) = (false, false, None, None);
+        (self.loading, self.fetching_older, self.killing, self.sending, self.sender) =
+            (false, false, false, None, None);
         if let Err(fault) = contained_now(|| self.settle()) {
             tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
         }
@@ -34,28 +35,9 @@ impl Session {
     /// Nothing shows as running, every window is told, and who waits is answered.
     fn settle(&mut self) {
         let words = ErrorCode::InternalError.message("");
-        let error = ErrorDetail::new(ErrorCode::InternalError, words.clone());
-        let (turn, open) = self.transcript.unfinished();
-        for cell in open {
-            let mut update = cell.update();
-            update.status = UpsertStatus::Error;
-            update.error = Some(error.clone());
-            let (seq, cell) = self.transcript.upsert(update);
-            for (_, outbox) in &self.members {
-                outbox.push_item(&self.id, seq, &cell);
-            }
-        }
         self.watch.fault(words.clone());
-        match turn {
-            Some(turn_id) => self.hear_turn(TurnEvent::TurnError {
-                turn_id,
-                session_id: self.id.clone(),
-                error_code: error.code,
-                error_message: words.clone(),
-                at: now(),
-            }),
-            None => self.publish_state(),
-        }
+        self.cut_turn(Some(ErrorDetail::new(ErrorCode::InternalError, words.clone())));
+        self.publish_state();
         self.answer_cancellers();
         let failure = ProviderError::Internal("the session broke; open it again".into());
         for command in std::mem::take(&mut self.waiting) {
@@ -64,6 +46,26 @@ impl Session {
         let mut message = ErrorMessage::new(ErrorCode::InternalError, words);
         message.session_id = Some(self.id.clone());
         self.tell_members(ServerMessage::Error(message));
+    }
+
+    /// Ends a turn that its provider did not end, with an error or as cancelled. What was said stays, and nothing of it
+    /// shows as running.
+    pub(super) fn cut_turn(&mut self, error: Option<ErrorDetail>) {
+        let (turn, open) = self.transcript.unfinished();
+        for cell in open {
+            let mut update = cell.update();
+            update.status = if error.is_some() { UpsertStatus::Error } else { UpsertStatus::Complete };
+            update.error.clone_from(&error);
+            self.publish_item(update);
+        }
+        let Some(turn_id) = turn else { return };
+        let (session_id, at) = (self.id.clone(), now());
+        self.hear_turn(match error {
+            Some(ErrorDetail { code: error_code, message: error_message }) => {
+                TurnEvent::TurnError { turn_id, session_id, error_code, error_message, at }
+            }
+            None => TurnEvent::TurnComplete { turn_id, session_id, status: TurnStatus::Cancelled, usage: None, at },
+        });
     }
 
     /// Nothing was heard or asked for a while. What can be had again is put away, if nobody looks.
@@ -86,12 +88,13 @@ impl Command {
     /// Answers with why it cannot be done.
     pub(crate) fn refuse(self, failure: &ProviderError, session: Option<&SessionId>) {
         match self {
-            Self::Open { requester, .. } | Self::Page { requester, .. } | Self::Output { requester, .. } => {
+            Self::Open { requester, .. } | Self::Page { requester, .. } => {
                 let mut message = failure.to_message();
                 message.session_id = session.cloned();
                 requester.refuse(message);
             }
             Self::Send { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
+            Self::Item { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
             Self::Cancel { reply, .. }
             | Self::SetOption { reply, .. }
             | Self::Reconnect { reply }

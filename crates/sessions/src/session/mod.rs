@@ -13,19 +13,21 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use protocol::{
-    AgentStatus, Continuity, ItemId, ServerMessage, SessionFacts, SessionId, SessionState, Timestamp, TurnEvent, TurnId,
+    AgentStatus, Continuity, ErrorCode, ErrorDetail, ItemId, ServerMessage, SessionFacts, SessionId, SessionState,
+    Timestamp, TurnEvent, TurnId,
 };
 use providers::{History, Loaded, OpenSession, Provider, ProviderError, ProviderEvent, ProviderSession, StatusReport};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use upserts::Emission;
+use upserts::{Emission, ItemUpdate};
 
 use crate::attention::Watch;
 use crate::error::ServiceError;
 use crate::fault::contained;
 use crate::frame::Frame;
 use crate::hub::{HubCore, Requester};
+use crate::item::ItemCell;
 use crate::outbox::Outbox;
 use crate::transcript::Transcript;
 
@@ -33,6 +35,11 @@ use crate::transcript::Transcript;
 pub(crate) const COMMANDS_MAX: usize = 64;
 /// Newest items a `view` window gets at once.
 const HISTORY_ITEMS_VIEW: usize = 200;
+/// Newest items a window of the plain contract gets, which is sent all there is. A year of daily work has fewer; beyond it
+/// the answer says that there are more.
+const HISTORY_ITEMS_PLAIN: usize = 50_000;
+/// Items fetched of a provider at once when a window wants more than is here.
+const HISTORY_ITEMS_FETCHED: usize = 2_000;
 /// Newest items asked of a provider at first.
 const HISTORY_ITEMS_LOADED: usize = 400;
 /// Events of the agent handled before commands are looked at again, so that a flood keeps its order cheaply and a
@@ -69,9 +76,10 @@ pub(crate) enum Command {
         before: ItemId,
         limit: usize,
     },
-    Output {
-        requester: Requester,
+    /// Gives an item out, for whoever makes something of it: that may take long and is not done here.
+    Item {
         item: ItemId,
+        reply: Reply<Arc<ItemCell>>,
     },
     SetOption {
         option: String,
@@ -128,6 +136,8 @@ pub(crate) struct Session {
     prompted: bool,
     /// Archived: leaves as soon as what runs has ended.
     leaving: bool,
+    /// What runs is being ended because someone asked for it.
+    killing: bool,
     /// Whose request the next `turn_started` answers, and whose the next end of a turn.
     sender: Option<Requester>,
     cancellers: Vec<Requester>,
@@ -200,6 +210,7 @@ impl Session {
             sends: 0,
             prompted: false,
             leaving: false,
+            killing: false,
             sender: None,
             cancellers: Vec::new(),
             ended: false,
@@ -217,7 +228,7 @@ impl Session {
             self.fall(&fault).await;
             falls += 1;
             // What was said is not thrown away for one fault; the agent is asked again when something is asked of us.
-            if self.transcript.is_new() || falls == FALLS_MAX {
+            if self.transcript.is_new() || self.leaving || falls == FALLS_MAX {
                 break;
             }
         }
@@ -238,7 +249,12 @@ impl Session {
                 biased; // A cancel must not queue behind a flood of output.
                 command = self.commands.recv() => match command {
                     Some(command) => self.obey(command),
-                    None => break,
+                    None => {
+                        // Everything ends: its last words are in the channel.
+                        self.hear_rest();
+                        self.cut_turn(None);
+                        break;
+                    }
                 },
                 Some(done) = self.calls.join_next() => match done {
                     Ok(done) => self.finish(done),
@@ -269,14 +285,16 @@ impl Session {
         }
     }
 
+    /// Takes all that is there already: the provider says nothing more.
+    fn hear_rest(&mut self) {
+        while let Some(Ok(event)) = self.events.as_mut().map(mpsc::Receiver::try_recv) {
+            self.hear(event);
+        }
+    }
+
     fn hear(&mut self, event: ProviderEvent) {
         match event {
-            ProviderEvent::Emission(Emission::Item(update)) => {
-                let (seq, cell) = self.transcript.upsert(update);
-                for (_, outbox) in &self.members {
-                    outbox.push_item(&self.id, seq, &cell);
-                }
-            }
+            ProviderEvent::Emission(Emission::Item(update)) => self.publish_item(update),
             ProviderEvent::Emission(Emission::Turn(event)) => self.hear_turn(event),
             ProviderEvent::Facts(facts) => {
                 self.facts.merge(facts.clone());
@@ -344,9 +362,13 @@ impl Session {
         self.publish_state();
     }
 
-    /// The provider closed the channel: the session was killed, or everything ends.
+    /// The provider closed the channel: the session was killed, everything ends, or the provider broke. A turn that it did
+    /// not end is ended here: nothing shows as running for ever.
     fn lose_provider(&mut self) {
         self.events = None;
+        let is_asked = self.killing || self.hub.is_stopping();
+        let message = ErrorCode::ProcessCrash.message(self.provider.name());
+        self.cut_turn((!is_asked).then(|| ErrorDetail::new(ErrorCode::ProcessCrash, message)));
         self.watch.process(AgentStatus::Idle, None);
         self.watch.continuity(Continuity::Dormant);
         self.publish_state();
@@ -396,10 +418,11 @@ impl Session {
             Done::Answered(answer, reply) => drop(reply.send(answer.map_err(Into::into))),
             Done::Killed(killed, reply) => {
                 // Its last words are in the channel. They are heard before anything else is asked of it.
-                self.hear_more();
+                self.hear_rest();
                 if killed.is_ok() {
                     self.lose_provider();
                 }
+                self.killing = false;
                 self.ended |= self.leaving;
                 drop(reply.send(killed.map_err(Into::into)));
             }
@@ -417,6 +440,13 @@ impl Session {
     fn answer_cancellers(&mut self) {
         for requester in std::mem::take(&mut self.cancellers) {
             requester.answer(ServerMessage::Ack {});
+        }
+    }
+
+    fn publish_item(&mut self, update: ItemUpdate) {
+        let (seq, cell) = self.transcript.upsert(update);
+        for (_, outbox) in &self.members {
+            outbox.push_item(&self.id, seq, &cell);
         }
     }
 

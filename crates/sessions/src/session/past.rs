@@ -1,6 +1,6 @@
 //! A session's past: what came of loading it, and its older stretches.
 
-use protocol::{Continuity, ServerMessage};
+use protocol::Continuity;
 use providers::{History, Loaded, ProviderError, ProviderEvent};
 
 use super::{Command, Session};
@@ -51,14 +51,12 @@ impl Session {
         match older {
             Ok(history) => self.transcript.prepend(history),
             Err(error) => {
-                // What is there is shown; the missing part is said, and asked for again at the next page.
+                // Who wanted it is told, and may ask again. Who waits for something else goes on waiting.
                 tracing::warn!(session = %self.id, %error, "older history could not be read");
-                let mut message = ProviderError::LoadFailed { detail: error.to_string() }.to_message();
-                message.session_id = Some(self.id.clone());
-                for command in std::mem::take(&mut self.waiting) {
-                    if let Command::Open { requester, .. } | Command::Page { requester, .. } = command {
-                        requester.answer(ServerMessage::Error(message.clone()));
-                    }
+                let failure = ProviderError::LoadFailed { detail: error.to_string() };
+                let wants_it = |command: &mut Command| matches!(command, Command::Open { .. } | Command::Page { .. });
+                for command in self.waiting.extract_if(.., wants_it) {
+                    command.refuse(&failure, Some(&self.id));
                 }
             }
         }

@@ -107,3 +107,77 @@ async fn an_agent_that_cannot_be_described_keeps_no_window_from_opening() {
     let ServerMessage::AgentList { agents } = seat.call(ClientMessage::AgentList {}).await else { panic!() };
     assert!(agents.is_empty());
 }
+
+#[tokio::test]
+async fn a_turn_whose_provider_falls_silent_for_ever_ends_with_an_error_and_the_next_message_works() {
+    let stage = Stage::set().await;
+    let mut seat = stage.seat();
+    let session = stage.create(&mut seat).await;
+    seat.call(open(&session, None)).await;
+    seat.ask(send(&session)).await;
+    stage.puppet.start_turn(&session).await;
+    stage.puppet.text(&session, "item", "half a word", UpsertStatus::Update).await;
+    stage.puppet.until_called("send", 1).await;
+    stage.puppet.fall_silent(&session);
+    let settled = seat
+        .until(
+            "the item to be settled",
+            |frame| matches!(&frame.message, ServerMessage::SessionUpsert { payload, .. } if payload.status.is_final()),
+        )
+        .await;
+    let ServerMessage::SessionUpsert { payload, .. } = settled.message else { panic!() };
+    assert_eq!((payload.status, payload.error_code.as_deref()), (UpsertStatus::Error, Some("PROCESS_CRASH")));
+    let end = seat.until("the end", |frame| matches!(frame.message, ServerMessage::SessionTurn { .. })).await;
+    let ServerMessage::SessionTurn { payload: TurnEvent::TurnError { error_code, error_message, .. }, .. } =
+        end.message
+    else {
+        panic!("{end:?}")
+    };
+    assert_eq!((error_code.as_str(), error_message.as_str()), ("PROCESS_CRASH", "Puppet stopped unexpectedly"));
+    let told = seat.until("the state", |frame| matches!(frame.message, ServerMessage::SessionState { .. })).await;
+    let ServerMessage::SessionState { state, .. } = told.message else { panic!() };
+    assert_eq!(state.attention, Attention::Error);
+
+    let ServerMessage::SessionHistory { entries, turns, .. } = seat.call(open(&session, None)).await else { panic!() };
+    assert_eq!((entries.len(), turns[0].status), (1, TurnRecordStatus::Error), "what was said stays");
+    seat.ask(send(&session)).await;
+    stage.puppet.until_called("send", 2).await;
+    assert_eq!(stage.puppet.count("load"), 1);
+}
+
+#[tokio::test]
+async fn a_turn_of_a_session_that_is_killed_ends_as_cancelled_also_when_its_provider_does_not_say_so() {
+    let stage = Stage::set().await;
+    let mut seat = stage.seat();
+    let session = stage.create(&mut seat).await;
+    seat.call(open(&session, None)).await;
+    stage.puppet.start_turn(&session).await;
+    // More than the session hears in one go: none of it is lost.
+    for number in 0..200 {
+        let item = format!("item-{number}");
+        stage.puppet.text(&session, &item, "half a word", UpsertStatus::Update).await;
+        tokio::task::yield_now().await;
+    }
+    stage.hub.kill(&session).await.unwrap();
+    let ServerMessage::SessionHistory { entries, turns, .. } = seat.call(open(&session, None)).await else { panic!() };
+    assert_eq!((entries.len(), turns[0].status), (200, TurnRecordStatus::Cancelled));
+    assert!(entries.iter().all(|entry| entry.status == UpsertStatus::Complete));
+}
+
+#[tokio::test]
+async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
+    let stage = Stage::set().await;
+    let mut seat = stage.seat();
+    let session = stage.create(&mut seat).await;
+    seat.call(open(&session, None)).await;
+    stage.puppet.start_turn(&session).await;
+    stage.puppet.text(&session, "item", "words", UpsertStatus::Complete).await;
+    seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
+    stage.puppet.fault("cancel");
+    seat.call(ClientMessage::SessionArchive { session_id: session.clone() }).await;
+    stage.puppet.until_called("kill", 1).await;
+    stage.puppet.heal();
+    seat.call(ClientMessage::SessionRestore { session_id: session.clone() }).await;
+    seat.call(open(&session, None)).await;
+    assert_eq!(stage.puppet.count("load"), 1, "another task has taken its place");
+}

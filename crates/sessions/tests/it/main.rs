@@ -4,5 +4,6 @@
 
 mod cancels;
 mod faults;
+mod past;
 mod puppet;
 mod rest;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catalog::Catalog;
 use protocol::{
-    AgentInfo, AgentSessionId, AgentStatus, CliType, ClientFrame, ClientMessage, ItemId, Origin, ProjectId,
+    AgentInfo, AgentSessionId, AgentStatus, CallId, CliType, ClientFrame, ClientMessage, ItemId, Origin, ProjectId,
     ServerFrame, ServerMessage, SessionId, Timestamp, TurnEvent, TurnId, TurnStatus, UpsertStatus,
 };
 use providers::{
@@ -38,6 +38,10 @@ struct Strings {
     calls: Vec<&'static str>,
     sessions: HashMap<AgentSessionId, mpsc::Sender<ProviderEvent>>,
     made: usize,
+    /// Items every session has when it is loaded.
+    past: u64,
+    /// How many items each call for older ones wanted.
+    asked_for: Vec<usize>,
 }
 
 impl Puppet {
@@ -47,6 +51,14 @@ impl Puppet {
 
     pub(crate) fn fail(&self, call: &'static str) {
         self.strings.lock().unwrap().failures.insert(call);
+    }
+
+    pub(crate) fn has_past(&self, items: u64) {
+        self.strings.lock().unwrap().past = items;
+    }
+
+    pub(crate) fn asked_for(&self) -> Vec<usize> {
+        self.strings.lock().unwrap().asked_for.clone()
     }
 
     pub(crate) fn heal(&self) {
@@ -91,6 +103,11 @@ impl Puppet {
         sender.send(event).await.unwrap();
     }
 
+    /// Says nothing more in this session, as a provider does whose task broke.
+    pub(crate) fn fall_silent(&self, id: &SessionId) {
+        self.strings.lock().unwrap().sessions.remove(&id.agent_session_id());
+    }
+
     /// Waits until the hub has let the session go.
     pub(crate) async fn let_go(&self, id: &SessionId) {
         let sender = self.strings.lock().unwrap().sessions[&id.agent_session_id()].clone();
@@ -98,18 +115,20 @@ impl Puppet {
     }
 
     pub(crate) async fn text(&self, id: &SessionId, item: &str, text: &str, status: UpsertStatus) {
-        let update = ItemUpdate {
-            turn_id: TurnId::parse("turn").unwrap(),
-            session_id: id.clone(),
-            item_id: ItemId::parse(item).unwrap(),
-            parent_item_id: None,
-            source_timestamp: Timestamp::default(),
-            emitted_at: Timestamp::default(),
-            status,
-            error: None,
-            body: ItemBody::Message { text: Text::from(text), origin: Origin::Agent },
+        let body = ItemBody::Message { text: Text::from(text), origin: Origin::Agent };
+        self.say(id, ProviderEvent::Emission(Emission::Item(update(id, item, status, body)))).await;
+    }
+
+    pub(crate) async fn tool_output(&self, id: &SessionId, item: &str, output: &str) {
+        let body = ItemBody::ToolCall {
+            name: "shell".into(),
+            arguments: Arc::default(),
+            call_id: CallId::parse("call").unwrap(),
+            output: Some(Text::from(output)),
+            is_error: Some(false),
+            tool: None,
         };
-        self.say(id, ProviderEvent::Emission(Emission::Item(update))).await;
+        self.say(id, ProviderEvent::Emission(Emission::Item(update(id, item, UpsertStatus::Complete, body)))).await;
     }
 
     pub(crate) async fn start_turn(&self, id: &SessionId) {
@@ -135,6 +154,31 @@ impl Puppet {
     }
 }
 
+fn update(session: &SessionId, item: &str, status: UpsertStatus, body: ItemBody) -> ItemUpdate {
+    ItemUpdate {
+        turn_id: TurnId::parse("turn").unwrap(),
+        session_id: session.clone(),
+        item_id: ItemId::parse(item).unwrap(),
+        parent_item_id: None,
+        source_timestamp: Timestamp::default(),
+        emitted_at: Timestamp::default(),
+        status,
+        error: None,
+        body,
+    }
+}
+
+/// Up to `limit` items of a long past, those before a number.
+fn past_before(session: &SessionId, end: u64, limit: usize) -> History {
+    let from = end.saturating_sub(limit as u64);
+    let item = |number: u64| {
+        let body = ItemBody::Message { text: Text::from("past"), origin: Origin::Agent };
+        update(session, &format!("past-{number}"), UpsertStatus::Complete, body)
+    };
+    let older = (from > 0).then_some(HistoryCursor(from));
+    History { items: (from..end).map(item).collect(), older, ..History::default() }
+}
+
 #[async_trait]
 impl Provider for Puppet {
     fn cli_type(&self) -> &CliType {
@@ -158,6 +202,7 @@ impl Provider for Puppet {
             version: None,
             program: None,
             install_hint: None,
+            logged_in: None,
             status: AgentStatus::Idle,
         }
     }
@@ -178,12 +223,20 @@ impl Provider for Puppet {
 
     async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
         self.called("load")?;
-        Ok(Loaded { session: self.take_up(session.id), history: History::default() })
+        let past = self.strings.lock().unwrap().past;
+        let history = past_before(&SessionId::new(&self.cli_type, &session.id), past, session.items_max);
+        Ok(Loaded { session: self.take_up(session.id), history })
     }
 
-    async fn older_history(&self, _: &AgentSessionId, _: &HistoryCursor, _: usize) -> Result<History, ProviderError> {
+    async fn older_history(
+        &self,
+        id: &AgentSessionId,
+        before: &HistoryCursor,
+        limit: usize,
+    ) -> Result<History, ProviderError> {
         self.called("older")?;
-        Ok(History::default())
+        self.strings.lock().unwrap().asked_for.push(limit);
+        Ok(past_before(&SessionId::new(&self.cli_type, id), before.0, limit))
     }
 
     async fn send_message(&self, _: &AgentSessionId, _: &str) -> Result<TurnId, ProviderError> {
@@ -244,7 +297,11 @@ impl Stage {
     }
 
     pub(crate) fn seat(&self) -> Seat {
-        let (window, frames) = self.hub.connect(WindowKind::View);
+        self.seat_of(WindowKind::View)
+    }
+
+    pub(crate) fn seat_of(&self, kind: WindowKind) -> Seat {
+        let (window, frames) = self.hub.connect(kind);
         Seat { window, frames, asked: 0 }
     }
 

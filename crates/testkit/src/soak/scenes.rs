@@ -10,6 +10,13 @@ pub(super) struct Scene {
     pub(super) is_held: bool,
 }
 
+/// After which the agent knows of its session.
+pub(super) fn first() -> Scene {
+    let mut scene = Scene { prompt: String::new(), words: "hello".into(), is_held: false };
+    scene.step("say:hello");
+    scene
+}
+
 /// What any agent may be asked.
 pub(super) fn steady(random: &mut fastrand::Rng) -> Scene {
     let mut scene = Scene { prompt: String::new(), words: String::new(), is_held: false };

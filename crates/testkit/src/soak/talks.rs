@@ -43,7 +43,7 @@ impl Talk {
         let screen = Screen::open(&mut window, &session).await;
         let mut watcher = app.view_window().await;
         let watched = Screen::open(&mut watcher, &session).await;
-        Self {
+        let mut talk = Self {
             session,
             window,
             screen,
@@ -54,7 +54,10 @@ impl Talk {
             open: None,
             failed: 0,
             cancelled: 0,
-        }
+        };
+        // A session whose very first message is lost with its agent gets another id; these keep theirs.
+        talk.turn(scenes::first()).await;
+        talk
     }
 
     pub(super) fn session(&self) -> &SessionId {
@@ -156,7 +159,9 @@ impl Talk {
     async fn send(&mut self, content: &str) {
         let never = tokio_util::sync::CancellationToken::new();
         self.screen.turns.clear();
-        within("a message to be taken", async {
+        // Why it was not taken, one line for each reason in a row.
+        let mut refusals = Vec::<String>::new();
+        let taken = tokio::time::timeout(crate::DEADLINE, async {
             loop {
                 let message = ClientMessage::SessionSend { session_id: self.session.clone(), content: content.into() };
                 let id = self.window.ask(&message).await;
@@ -167,20 +172,32 @@ impl Talk {
                     match frame.message {
                         ServerMessage::Error(error) if is_answer => {
                             assert!(self.is_wild, "{}: {error:?}", self.session);
+                            let reason = format!("{error:?}");
+                            if refusals.last() != Some(&reason) {
+                                refusals.push(reason);
+                            }
                             break;
                         }
                         _ if is_answer || !self.screen.turns.is_empty() => return,
                         _ => {}
                     }
                 }
-                // The user would press Retry.
+                // The user would press Retry, and see what comes of it: one that comes late ends the next turn.
                 let cli_type = self.session.cli_type();
                 let session_id = Some(self.session.clone());
-                self.window.ask(&ClientMessage::SessionReconnect { cli_type, session_id }).await;
+                let id = self.window.ask(&ClientMessage::SessionReconnect { cli_type, session_id }).await;
+                loop {
+                    let frame = self.window.next_frame().await;
+                    self.screen.take(&frame);
+                    if frame.request_id.as_ref() == Some(&id) {
+                        break;
+                    }
+                }
                 census::rest(250, &never).await;
             }
-        })
-        .await;
+        });
+        let is_taken = taken.await.is_ok();
+        assert!(is_taken, "{}: a message was never taken: {:#?}", self.session, refusals);
     }
 
     /// Every window shows the same: the one that talked, the one that looked on, and one that comes now.

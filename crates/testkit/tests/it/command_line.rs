@@ -146,6 +146,34 @@ async fn a_turn_that_fails_or_is_cancelled_elsewhere_has_an_exit_code_of_its_own
 }
 
 #[tokio::test]
+async fn cancel_comes_back_when_the_turn_has_ended_and_says_so_when_it_does_not_end() {
+    let desk = Desk::start().await;
+    let id = new_session(&desk).await;
+    assert_eq!(said(&desk.app.run(&["send", "--detach", &id, "say:Busy\ndeaf:first"]).await).0, 0);
+    let gate = async {
+        let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+        within("the agent to be told", async {
+            while !desk.agent_log().contains("session/cancel") {
+                looks.tick().await;
+            }
+        })
+        .await;
+        desk.open_gate("first");
+    };
+    let cancel = ["cancel", &id];
+    let (output, ()) = tokio::join!(desk.app.run(&cancel), gate);
+    assert_eq!(said(&output), (0, "Stopped\n".into(), String::new()));
+    let (code, out, _) = said(&desk.app.run(&["send", &id, "say:At once"]).await);
+    assert_eq!((code, out.as_str()), (0, "At once\n"), "the next message need not wait");
+
+    assert_eq!(said(&desk.app.run(&["send", "--detach", &id, "say:Busy\ndeaf:second"]).await).0, 0);
+    let (code, _, beside) = said(&desk.app.run(&["cancel", "--timeout", "0", &id]).await);
+    assert_eq!(code, 6, "{beside}");
+    assert!(beside.contains("The agent is still working\n") && beside.contains("within 0 s"), "{beside}");
+    desk.open_gate("second");
+}
+
+#[tokio::test]
 async fn ctrl_c_stops_the_turn_of_send_and_only_leaves_attach() {
     let desk = Desk::start().await;
     let id = new_session(&desk).await;

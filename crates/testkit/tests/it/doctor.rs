@@ -99,20 +99,57 @@ async fn what_is_broken_is_a_problem_with_what_to_do_and_exit_code_1() {
     check(&findings, "Secret", "problem", "holds no secret", "Restart");
     check(&findings, "Port", "problem", &format!("port {port} on 127.0.0.1 is in use"), "--port");
     check(&findings, "Gone", "problem", "there is no program no-such-agent", "agents.json");
-    check(&findings, "Mute", "problem", "the licence has run out", "--version");
+    check(&findings, "Mute", "problem", "the licence has run out", "Run `/bin/sh -c ");
     assert_eq!(std::fs::read_to_string(data.join("projects.json")).unwrap(), "{", "it mends nothing");
 }
 
 #[tokio::test]
-async fn a_mistake_in_agents_json_is_named() {
+async fn a_mistake_in_agents_json_is_named_and_the_other_entries_are_tried() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join(".liminal-builder");
     std::fs::create_dir(&data).unwrap();
-    std::fs::write(data.join("agents.json"), r#"{"agent_servers": {"Gemini": {"args": []}}}"#).unwrap();
+    let agents = json!({"agent_servers": {
+        "Gemini": {"args": []},
+        "demo": {"command": "mine"},
+        "Mute": {"command": "/bin/sh", "args": ["-c", "exit 3"]},
+    }});
+    std::fs::write(data.join("agents.json"), agents.to_string()).unwrap();
     let (code, findings) = examined(home.path(), &["--port", "0"], &NO_AGENTS).await;
     assert_eq!(code, 1);
-    check(&findings, "agents.json", "problem", r#"agent "Gemini": missing field `command`"#, "Mend");
+    let about: Vec<_> =
+        findings.as_array().unwrap().iter().filter(|finding| finding["area"] == "agents.json").collect();
+    let words = |place: usize| format!("{} {}", about[place]["message"], about[place]["advice"]);
+    assert_eq!((about.len(), &about[0]["status"], &about[0]["message"]), (3, &"ok".into(), &"Mute".into()));
+    assert!(words(1).contains("missing field `command`") && words(1).contains("Mend that entry of"), "{}", words(1));
+    assert_eq!(words(1).matches("missing field").count(), 1, "said once: {}", words(1));
+    assert!(words(2).contains("the built-in agent Demo agent has that name"), "{}", words(2));
+    check(&findings, "Mute", "problem", "Could not", "Run `/bin/sh -c 'exit 3'` in a terminal");
     check(&findings, "Demo agent", "ok", "answers", "");
+
+    std::fs::write(data.join("agents.json"), "{").unwrap();
+    let (_, findings) = examined(home.path(), &["--port", "0"], &NO_AGENTS).await;
+    check(&findings, "agents.json", "problem", "not in the expected form", "none of its agents is offered");
+}
+
+#[tokio::test]
+async fn a_disk_that_takes_nothing_more_is_a_problem() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join(".liminal-builder")).unwrap();
+    let command = command_at(home.path(), &["--port", "0", "doctor", "--json", "--no-start"]);
+    // No file may grow: what a full disk does, to this one process.
+    let mut limited = tokio::process::Command::new("/bin/sh");
+    limited.args(["-c", r#"trap '' XFSZ; ulimit -f 0; exec "$0" "$@""#]);
+    limited.arg(command.as_std().get_program()).args(command.as_std().get_args());
+    let environment = command.as_std().get_envs().filter_map(|(name, value)| Some((name, value?)));
+    limited.env_clear().envs(environment).envs(NO_AGENTS);
+    let output = within("doctor", limited.output()).await.unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    check(&report["findings"], "Disk", "problem", "nothing can be written to", "Make room");
+    assert_eq!(std::fs::read_dir(home.path().join(".liminal-builder")).unwrap().count(), 0, "the trial leaves nothing");
+
+    let (_, findings) = examined(home.path(), &["--port", "0"], &NO_AGENTS).await;
+    assert!(finding(&findings, "Disk")["message"].as_str().unwrap().contains("MiB free"), "{findings}");
 }
 
 #[tokio::test]

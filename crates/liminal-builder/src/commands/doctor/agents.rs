@@ -30,12 +30,13 @@ pub(super) async fn look(settings: &Agents, visit: &Visit, start: bool, report: 
     };
     // One after the other: several starting at once would make each other slow, and slow ones fail.
     for provider in registry.iter() {
-        report.add(examine(provider, scratch.path(), start).await)?;
+        let by_hand = agents::command_line(settings, visit.agents_file(), provider.cli_type());
+        report.add(examine(provider, scratch.path(), start, by_hand.as_deref()).await)?;
     }
     Ok(())
 }
 
-async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool) -> Finding {
+async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool, by_hand: Option<&str>) -> Finding {
     let info = provider.describe().await;
     if !info.installed || !start {
         return found(&info);
@@ -55,7 +56,7 @@ async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool) ->
                 Login::Needed(advice) => Finding::problem(name, format!("{answers}, but is not logged in"), advice),
             }
         }
-        Err(error) => failed(name, program, &error),
+        Err(error) => failed(name, by_hand.unwrap_or(program), &error),
     }
 }
 
@@ -73,15 +74,15 @@ fn found(info: &AgentInfo) -> Finding {
     }
 }
 
-fn failed(name: &str, program: &str, error: &ProviderError) -> Finding {
+fn failed(name: &str, by_hand: &str, error: &ProviderError) -> Finding {
     let message = error.to_message();
     let said = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
     let advice = match error {
         ProviderError::LoginRequired { detail, .. } => detail.clone(),
         ProviderError::NotInstalled { install_hint: Some(hint), .. } => hint.clone(),
         _ => format!(
-            "Run `{program} --version` in a terminal to see whether it works by itself. If it is only slow to start, \
-             give it more time with ACP_START_TIMEOUT_MS."
+            "Run `{by_hand}` in a terminal to see whether it works by itself. If it is only slow to start, give it more \
+             time with ACP_START_TIMEOUT_MS."
         ),
     };
     Finding::problem(name, format!("{}{said}", message.message), advice)

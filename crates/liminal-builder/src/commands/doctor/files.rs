@@ -1,16 +1,18 @@
 //! The data directory, what is kept in it, and the secret.
 
-use catalog::{CatalogError, DirectoryState, ListState, TokenState, Visit};
+use catalog::{CatalogError, DirectoryState, DiskState, ListState, TokenState, Visit};
 use providers::acp::parse_agents;
 
 use super::Finding;
 
 const DATA: &str = "Data directory";
+const DISK: &str = "Disk";
 const SECRET: &str = "Secret";
 const AGENTS_FILE: &str = "agents.json";
 
 pub(super) fn look(visit: &Visit) -> Vec<Finding> {
     let mut findings = vec![directory(visit)];
+    findings.extend(disk(visit));
     findings.extend(list(visit, "projects.json", visit.projects()));
     findings.extend(list(visit, "sessions.json", visit.sessions()));
     findings.extend(agents_file(visit));
@@ -40,6 +42,28 @@ fn directory(visit: &Visit) -> Finding {
     }
 }
 
+/// Only what the directory itself does not say already.
+fn disk(visit: &Visit) -> Option<Finding> {
+    if matches!(visit.directory_state(), Err(_) | Ok(DirectoryState::NotADirectory | DirectoryState::NotWritable)) {
+        return None;
+    }
+    let mib = |bytes: u64| bytes / (1024 * 1024);
+    Some(match visit.disk_state() {
+        Ok(DiskState::Good { free_bytes }) => Finding::ok(DISK, format!("{} MiB free", mib(free_bytes))),
+        Ok(DiskState::Low { free_bytes }) => Finding::note(
+            DISK,
+            format!("only {} MiB free where the data directory is", mib(free_bytes)),
+            "Make room: when the disk is full, new sessions and titles cannot be saved, and agents fail.",
+        ),
+        Ok(DiskState::Refuses { reason }) => Finding::problem(
+            DISK,
+            format!("nothing can be written to {}: {reason}", visit.dir().display()),
+            "Make room on that disk, or use another --data-dir.",
+        ),
+        Err(error) => unreadable(DISK, &error),
+    })
+}
+
 fn list(visit: &Visit, name: &str, state: Result<ListState, CatalogError>) -> Option<Finding> {
     let path = visit.file(name);
     Some(match state {
@@ -64,19 +88,32 @@ fn list(visit: &Visit, name: &str, state: Result<ListState, CatalogError>) -> Op
     })
 }
 
-fn agents_file(visit: &Visit) -> Option<Finding> {
-    let mend = format!("Mend {}; until then none of its agents is offered.", visit.file(AGENTS_FILE).display());
-    Some(match visit.agents_file() {
-        Ok(None) => return None,
-        Ok(Some(text)) => match parse_agents(&text) {
-            Ok(agents) => {
-                let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
-                Finding::ok(AGENTS_FILE, if names.is_empty() { "no agents".into() } else { names.join(", ") })
-            }
-            Err(error) => Finding::problem(AGENTS_FILE, format!("{:#}", anyhow::Error::new(error)), mend),
-        },
-        Err(error) => Finding::problem(AGENTS_FILE, format!("{:#}", anyhow::Error::new(error)), mend),
-    })
+fn agents_file(visit: &Visit) -> Vec<Finding> {
+    let path = visit.file(AGENTS_FILE);
+    let unusable = |error: anyhow::Error| {
+        let mend = format!("Mend {}; until then none of its agents is offered.", path.display());
+        vec![Finding::problem(AGENTS_FILE, format!("{error:#}"), mend)]
+    };
+    let text = match visit.agents_file() {
+        Ok(None) => return Vec::new(),
+        Ok(Some(text)) => text,
+        Err(error) => return unusable(error.into()),
+    };
+    let read = match parse_agents(&text) {
+        Ok(read) => read,
+        Err(error) => return unusable(error.into()),
+    };
+    let mistake = |error| {
+        let mend = format!("Mend that entry of {} and restart; the others are offered.", path.display());
+        Finding::problem(AGENTS_FILE, format!("{error}"), mend)
+    };
+    let names: Vec<_> = read.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let good = match names.is_empty() {
+        false => Some(names.join(", ")),
+        true => read.mistakes.is_empty().then(|| "no agents".to_owned()),
+    };
+    let good = good.map(|words| Finding::ok(AGENTS_FILE, words));
+    good.into_iter().chain(read.mistakes.into_iter().map(mistake)).collect()
 }
 
 fn secret(visit: &Visit) -> Finding {

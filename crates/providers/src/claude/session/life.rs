@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_process::ExitReport;
-use protocol::{Continuity, ErrorCode, ErrorDetail, ResponseStatus, SessionFacts};
+use protocol::{AgentStatus, Continuity, ErrorCode, ErrorDetail, ResponseStatus, SessionFacts};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -12,8 +12,9 @@ use crate::claude::NAME;
 use crate::claude::process::{self, STOP, Started};
 use crate::claude::translate::{Source, Translator};
 use crate::claude::{facts, owner, request};
-use crate::lifecycle::Loss;
-use crate::provider::{ProviderError, ProviderEvent};
+use crate::fault::{Fault, contained_now};
+use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
+use crate::provider::{ProviderError, ProviderEvent, StatusReport};
 
 /// For a turn to end when everything is shut down.
 const INTERRUPT_PATIENCE: Duration = Duration::from_secs(2);
@@ -71,6 +72,7 @@ impl Session {
         self.process = Some(Running { stdin, handle });
         self.handle.alive.send_replace(true);
         self.translator.process_restarted();
+        self.restarted_at = self.lifecycle.is_by_hand().then(Instant::now);
         self.lifecycle.connected();
         self.report_status();
         self.continuity_is(match (resumed, self.has_past) {
@@ -103,6 +105,10 @@ impl Session {
     }
 
     pub(super) fn restart_by_hand(&mut self) {
+        let just_started = self.restarted_at.is_some_and(|at| at.elapsed() < JUST_STARTED);
+        if self.process.is_some() && just_started && self.translator.turn().is_none() {
+            return self.reply_to_waiting(Ok(()));
+        }
         if self.process.is_some() {
             self.end_turn_with_error(crash("The agent was restarted."));
             self.let_go();
@@ -227,6 +233,34 @@ impl Session {
         self.lose(String::new(), false, true);
     }
 
+    /// A fault of ours: the turn ends with an error, the session is let go of and can be opened again. What broke may
+    /// be what would tell so; then the end of the channel tells.
+    pub(super) fn fall(&mut self, fault: &Fault) {
+        tracing::error!(session = %self.id, %fault, "a session broke");
+        let words = ErrorCode::InternalError.message("");
+        let told = contained_now(|| {
+            self.end_turn_with_error(ErrorDetail::new(ErrorCode::InternalError, words.clone()));
+            self.lifecycle = Lifecycle::default();
+            self.report(StatusReport {
+                status: AgentStatus::Disconnected,
+                detail: Some(words.clone()),
+                ..StatusReport::default()
+            });
+        });
+        if let Err(fault) = told {
+            tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
+        }
+        self.reply_to_waiting(Err(ProviderError::Internal(words)));
+    }
+
+    /// The process and the one before it.
+    pub(super) async fn end_process(&mut self) {
+        let process = self.process.take().map(|process| process.handle);
+        for handle in [process, self.leaving.take()].into_iter().flatten() {
+            handle.stop(STOP).await;
+        }
+    }
+
     /// The order in which nothing is lost: interrupt, the turn's end, the end of input, SIGTERM, SIGKILL.
     pub(super) async fn shut_down(&mut self) {
         self.starting.shutdown().await;
@@ -271,7 +305,7 @@ impl Session {
         self.report(report);
     }
 
-    fn report(&mut self, report: crate::provider::StatusReport) {
+    fn report(&mut self, report: StatusReport) {
         self.handle.status.send_replace(report.clone());
         self.outlet.say(ProviderEvent::Status(report));
         self.shared.status_changed();

@@ -24,6 +24,7 @@ use uuid::Uuid;
 use super::process::Started;
 use super::translate::{Source, Translator};
 use super::{NAME, Shared, facts, request};
+use crate::fault::contained;
 use crate::lifecycle::Lifecycle;
 use crate::outlet::Outlet;
 use crate::provider::{ProviderError, ProviderEvent, StatusReport};
@@ -127,6 +128,8 @@ pub(super) struct Session {
     translator: Translator,
     lifecycle: Lifecycle,
     born: Instant,
+    /// When the present process came up, if the user had asked for it.
+    restarted_at: Option<Instant>,
     process: Option<Running>,
     /// What it says; none once it has closed its output.
     output: Option<LineReader>,
@@ -168,6 +171,7 @@ impl Session {
             translator,
             lifecycle: Lifecycle::default(),
             born: Instant::now(),
+            restarted_at: None,
             process: None,
             output: None,
             leaving: None,
@@ -193,7 +197,21 @@ impl Session {
         }
     }
 
+    /// However it ends, also by a fault of ours, its process is gone and it can be opened again.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        if let Err(fault) = contained(self.live(&mut commands)).await {
+            self.fall(&fault);
+        }
+        if let Err(fault) = contained(self.shut_down()).await {
+            tracing::error!(session = %self.id, %fault, "a session could not be ended in order");
+            self.end_process().await;
+        }
+        self.shared.ended(&self.id);
+        // Whoever waits for the end of the session waits for this: its process is gone.
+        drop(commands);
+    }
+
+    async fn live(&mut self, commands: &mut mpsc::Receiver<Command>) {
         let stop = self.handle.stop.clone();
         loop {
             let deadline = self.deadline();
@@ -213,10 +231,6 @@ impl Session {
                 () = sleep_until(deadline) => self.on_time().await,
             }
         }
-        self.shut_down().await;
-        self.shared.ended(&self.id);
-        // Whoever waits for the end of the session waits for this: its process is gone.
-        drop(commands);
     }
 
     fn obey(&mut self, command: Command) {

@@ -114,6 +114,11 @@ async fn the_agent_is_described_with_its_version() {
     let bench = Bench::new().await;
     let info = soon("the description", bench.provider().describe()).await;
     assert_eq!((info.name.as_str(), info.installed, info.version.as_deref()), ("Claude Code", true, Some("2.1.325")));
+    assert_eq!(info.logged_in, Some(true), "there is a key");
+    let mut without = bench.config();
+    without.env.push(("ANTHROPIC_API_KEY".into(), None));
+    let info = soon("the description", ClaudeProvider::new(without).unwrap().describe()).await;
+    assert_eq!(info.logged_in, Some(false));
     let missing = ClaudeConfig { command: "no-such-claude".into(), ..bench.config() };
     let provider = ClaudeProvider::new(missing).unwrap();
     let info = soon("the description", provider.describe()).await;

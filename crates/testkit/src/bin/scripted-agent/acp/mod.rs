@@ -13,6 +13,8 @@
 //! no-load no-resume no-close no-list no-delete    lacks that capability
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! slow-new        answers `session/new` only when the gate `new` is open
+//! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
+//! slow-close      answers `session/close` only when the gate `close-<session>` is open
 //! ```
 //!
 //! What its prompts may say is in [`script`]. Sessions that got a prompt are kept in the directory
@@ -25,7 +27,7 @@ mod store;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -109,6 +111,13 @@ impl Agent {
                 self.answer(id, json!({}));
             }
             "session/new" => self.on_its_own(message, Self::new_session),
+            "session/resume" if self.has("slow-resume") => {
+                self.on_its_own(message, |agent, message| {
+                    let params = &message["params"];
+                    agent.hold(&format!("resume-{}", params["sessionId"].as_str().unwrap_or_default()), "");
+                    agent.take_up(&message["id"], params, false);
+                });
+            }
             "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
             "session/list" => self.list(id, params),
             "session/close" | "session/delete" => {
@@ -117,7 +126,15 @@ impl Agent {
                 state.open.remove(session);
                 state.cancelled.insert(session.to_owned());
                 drop(state);
-                self.answer(id, json!({}));
+                if self.has("slow-close") {
+                    self.on_its_own(message, |agent, message| {
+                        let session = message["params"]["sessionId"].as_str().unwrap_or_default();
+                        agent.hold(&format!("close-{session}"), "");
+                        agent.answer(&message["id"], json!({}));
+                    });
+                } else {
+                    self.answer(id, json!({}));
+                }
             }
             "session/cancel" => {
                 let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
@@ -224,8 +241,18 @@ impl Agent {
         std::thread::spawn(move || act(&agent, &message));
     }
 
+    /// Asks the client; its answer is only logged.
+    fn ask_aside(&self, method: &str, params: &Value) {
+        let (answer, store) = (self.put(method, params), Store::open());
+        std::thread::spawn(move || store.log(&format!("answer {}", answer.recv().unwrap_or_default())));
+    }
+
     /// Asks the client and waits for its answer.
     fn ask(&self, method: &str, params: &Value) -> Value {
+        self.put(method, params).recv().unwrap_or_default()
+    }
+
+    fn put(&self, method: &str, params: &Value) -> Receiver<Value> {
         let (sender, receiver) = sync_channel(1);
         let id = {
             let mut state = self.lock();
@@ -235,7 +262,7 @@ impl Agent {
             id
         };
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        receiver.recv().unwrap_or_default()
+        receiver
     }
 
     fn update(&self, session: &str, update: Value) {

@@ -15,6 +15,7 @@
 //! reads:COUNT PATH   reads a file so many times at once, and says how long it is in all
 //! write:PATH=TEXT    writes one through the client
 //! run:ID COMMAND     runs a command through the client, in a terminal that the call shows
+//! launch:COMMAND     asks for a command to be run and goes on without the answer, which goes to the log
 //! plan:A,B           a plan of two steps
 //! title:TEXT         the session's title
 //! strange            requests, notifications and updates that nobody knows
@@ -133,6 +134,11 @@ impl Scene<'_> {
                 self.say(&outcome(&answer, ""));
             }
             "run" => self.run(name, text),
+            "launch" => {
+                let words: Vec<&str> = rest.split(' ').collect();
+                let params = json!({"sessionId": self.session, "command": words[0], "args": words[1..]});
+                self.agent.ask_aside("terminal/create", &params);
+            }
             "plan" => {
                 let entry = |step| json!({"content": step, "priority": "medium", "status": "pending"});
                 self.update(json!({"sessionUpdate": "plan", "entries": rest.split(',').map(entry).collect::<Vec<_>>()}));

@@ -1,0 +1,123 @@
+//! The ring of renderings: what is forgotten is made anew, and a window that was told of the earlier one loses nothing.
+
+use protocol::{BlockPatch, Origin, TurnId};
+
+use super::*;
+
+fn update(id: &str, text: &Text, status: UpsertStatus) -> ItemUpdate {
+    ItemUpdate {
+        turn_id: TurnId::parse("t").unwrap(),
+        session_id: session(),
+        item_id: ItemId::parse(id).unwrap(),
+        parent_item_id: None,
+        source_timestamp: Timestamp::default(),
+        emitted_at: Timestamp::default(),
+        status,
+        error: None,
+        body: ItemBody::Message { text: text.clone(), origin: Origin::Agent },
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::parse("codex:1").unwrap()
+}
+
+fn final_item(number: usize, kept: &Arc<Kept>) -> Arc<ItemCell> {
+    ItemCell::new(update(&format!("i-{number}"), &Text::from("words"), UpsertStatus::Complete), 1, kept)
+}
+
+fn is_made(cell: &ItemCell) -> bool {
+    cell.lock().made.is_some()
+}
+
+fn blocks(upsert: &Upsert) -> &BlockPatch {
+    upsert.view.blocks.as_ref().unwrap()
+}
+
+/// What a `view` window is sent of the item now.
+fn told(cell: &ItemCell, seq: u64, sent: &mut Sent) -> Upsert {
+    let bytes = cell.frame(&session(), seq, WindowKind::View, sent).into_bytes();
+    let frame: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    serde_json::from_value(frame["payload"].clone()).unwrap()
+}
+
+#[test]
+fn only_the_newest_renderings_of_finished_items_are_kept() {
+    let kept = Arc::default();
+    let cells: Vec<_> = (0..RENDERINGS_KEPT + 10).map(|number| final_item(number, &kept)).collect();
+    for cell in &cells {
+        cell.entry(WindowKind::View, &mut Sent::default());
+    }
+    let forgotten = cells.iter().take_while(|cell| !is_made(cell)).count();
+    assert_eq!(forgotten, 10, "the oldest are forgotten");
+    assert!(cells[forgotten..].iter().all(|cell| is_made(cell)));
+    // One that was forgotten is made anew and kept again; the ring stays as large as it is.
+    let entry = cells[0].entry(WindowKind::View, &mut Sent::default());
+    assert!(blocks(&entry).html.concat().contains("words"));
+    assert_eq!(cells.iter().filter(|cell| is_made(cell)).count(), RENDERINGS_KEPT);
+}
+
+#[test]
+fn what_still_grows_is_not_forgotten_and_a_crowd_of_such_becomes_fewer_again_once_they_are_done() {
+    let kept: Arc<Kept> = Arc::default();
+    let text = Text::from("words");
+    let crowd: Vec<_> = (0..RENDERINGS_KEPT + 50)
+        .map(|number| ItemCell::new(update(&format!("g-{number}"), &text, UpsertStatus::Update), 1, &kept))
+        .collect();
+    for cell in &crowd {
+        cell.entry(WindowKind::View, &mut Sent::default());
+    }
+    assert!(crowd.iter().all(|cell| is_made(cell)));
+    for cell in &crowd {
+        cell.replace(update(cell.id().as_str(), &text, UpsertStatus::Complete), 2);
+    }
+    let later: Vec<_> = (0..60).map(|number| final_item(number, &kept)).collect();
+    for cell in &later {
+        cell.entry(WindowKind::View, &mut Sent::default());
+    }
+    let made = crowd.iter().chain(&later).filter(|cell| is_made(cell)).count();
+    assert_eq!(made, RENDERINGS_KEPT);
+    assert!(later.iter().all(|cell| is_made(cell)));
+}
+
+#[test]
+fn an_item_that_is_gone_leaves_its_place_in_the_ring() {
+    let kept: Arc<Kept> = Arc::default();
+    for number in 0..3 * RENDERINGS_KEPT {
+        final_item(number, &kept).entry(WindowKind::View, &mut Sent::default());
+    }
+    assert_eq!(kept.lock().len(), RENDERINGS_KEPT);
+}
+
+#[test]
+fn a_window_told_of_a_forgotten_rendering_is_told_the_whole_of_the_next_and_no_text_twice() {
+    let (kept, mut sent) = (Arc::default(), Sent::default());
+    let words = "One.\n\nTwo and\n\nthree";
+    let text = Text::from(words);
+    let full: Vec<String> = rendering::markdown(words).iter().map(ToString::to_string).collect();
+    let cell = ItemCell::new(update("a", &text, UpsertStatus::Update), 1, &kept);
+    told(&cell, 1, &mut sent);
+    assert!(blocks(&told(&cell, 2, &mut sent)).html.concat().len() < full.concat().len(), "it has all of it");
+    cell.forget_rendering();
+    cell.replace(update("a", &text, UpsertStatus::Complete), 3);
+    let again = told(&cell, 3, &mut sent);
+    let BlockPatch { from, keep, html } = blocks(&again);
+    let html: Vec<String> = html.iter().map(ToString::to_string).collect();
+    assert_eq!((*from, *keep, html), (0, 0, full), "its marks were of another rendering");
+    assert_eq!(again.view.content_from, Some(words.len()));
+}
+
+#[test]
+fn a_text_that_begins_anew_is_sent_whole_once_and_then_goes_on() {
+    let (kept, mut sent) = (Arc::default(), Sent::default());
+    let cell = ItemCell::new(update("a", &Text::from("Another\n\ntext"), UpsertStatus::Update), 1, &kept);
+    told(&cell, 1, &mut sent);
+    let text = Text::from("Quite\n\nnew");
+    cell.replace(update("a", &text, UpsertStatus::Update), 2);
+    let whole = told(&cell, 2, &mut sent);
+    assert_eq!((whole.view.content_from, blocks(&whole).from), (None, 0));
+    cell.replace(update("a", &text, UpsertStatus::Complete), 3);
+    let rest = told(&cell, 3, &mut sent);
+    assert_eq!(rest.view.content_from, Some("Quite\n\nnew".len()));
+    assert!(blocks(&rest).html.concat().len() < blocks(&whole).html.concat().len(), "nothing is sent twice: {rest:?}");
+}
