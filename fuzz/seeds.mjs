@@ -62,6 +62,15 @@ for (const stretch of stretches(said(files("crates/providers/tests/data", "error
   for (const lengths of ["\x00\x10", "\x07\xff"]) seed("framing", lengths + stretch.replaceAll("\n", "\r\n"));
 }
 for (const golden of files("crates/protocol/goldens", ".json")) seed("messages", readFileSync(golden));
+for (const file of files("crates/testkit/tests/data", ".json")) seed("catalog_files", readFileSync(file));
+for (const list of ["projects", "sessions"]) {
+  // As the earlier build wrote it, as a later one may, and damaged.
+  const [file] = files("crates/testkit/tests/data", `${list}.json`);
+  const { version, [list]: records } = JSON.parse(readFileSync(file, "utf8"));
+  seed("catalog_files", JSON.stringify({ version, data: records }));
+  seed("catalog_files", JSON.stringify({ version: 2, [list]: records }));
+  seed("catalog_files", JSON.stringify({ version, [list]: [...records, { id: 7 }], more: { than: 1.5 } }));
+}
 
 const examples = ["commonmark.json", "gfm.json"].flatMap((name) => JSON.parse(readFileSync(join(root, "crates/rendering/tests/data", name), "utf8")));
 const attacks = readFileSync(join(root, "crates/rendering/tests/data/xss.txt"), "utf8").split("\n").filter(Boolean);

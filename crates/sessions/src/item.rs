@@ -106,6 +106,10 @@ impl ItemCell {
         state.seq = seq;
     }
 
+    pub(crate) fn weight_bytes(&self) -> usize {
+        self.lock().update.weight_bytes()
+    }
+
     pub(crate) fn update(&self) -> ItemUpdate {
         self.lock().update.clone()
     }

@@ -1,13 +1,23 @@
 //! What was said in a session, in order, and where each thing stands.
+//!
+//! No session takes the machine's memory: when a turn ends and more is here than [`KEPT_BYTES_MAX`], the oldest items
+//! are let go, and a line in front says so. The turn that just ended stays whole; what one turn may bring is bounded.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use protocol::{ItemId, TurnEvent, TurnId, TurnRecord, TurnRecordStatus, TurnStatus};
+use protocol::{ItemId, Origin, TurnEvent, TurnId, TurnRecord, TurnRecordStatus, TurnStatus, UpsertStatus};
 use providers::{History, HistoryCursor};
-use upserts::ItemUpdate;
+use upserts::{ItemBody, ItemUpdate, Text};
 
 use crate::item::{ItemCell, Kept};
+
+/// What is kept of one session. Years of talk, or some hundred pictures.
+const KEPT_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// The item in place of what was let go.
+const LET_GO_ID: &str = "let-go";
+const LET_GO_TEXT: &str = "The earlier part of this conversation is no longer kept here, to spare memory. \
+    What the agent keeps of it is shown after the next start of Liminal Builder.";
 
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
@@ -15,6 +25,9 @@ pub(crate) struct Transcript {
     cells: Vec<Arc<ItemCell>>,
     by_id: HashMap<ItemId, Arc<ItemCell>>,
     turns: Vec<TurnRecord>,
+    /// What the first so many cells weigh; the others came since a turn last ended.
+    weighed: usize,
+    weight_bytes: usize,
     older: Option<HistoryCursor>,
     seq: u64,
     /// The last number used for this session before; older numbers mean nothing here.
@@ -112,7 +125,50 @@ impl Transcript {
                 }
             }
         }
+        if event.is_end() {
+            self.make_room();
+        }
         self.next_seq()
+    }
+
+    /// Lets the oldest items go when there are too many, down to half, so that it is seldom done.
+    fn make_room(&mut self) {
+        self.weight_bytes += self.cells[self.weighed..].iter().map(|cell| cell.weight_bytes()).sum::<usize>();
+        self.weighed = self.cells.len();
+        let Some(newest_turn) = self.turns.last().map(|turn| turn.turn_id.clone()) else { return };
+        if self.weight_bytes <= KEPT_BYTES_MAX {
+            return;
+        }
+        let mut count = 0;
+        for cell in &self.cells {
+            if self.weight_bytes <= KEPT_BYTES_MAX / 2 || cell.update().turn_id == newest_turn {
+                break;
+            }
+            // A correction after the turn may have changed it.
+            self.weight_bytes = self.weight_bytes.saturating_sub(cell.weight_bytes());
+            count += 1;
+        }
+        for cell in self.cells.drain(..count) {
+            self.by_id.remove(cell.id());
+        }
+        let Some(first) = self.cells.first().map(|cell| cell.update()).filter(|_| count > 0) else { return };
+        let left = self.turns.iter().position(|turn| turn.turn_id == first.turn_id).unwrap_or(0);
+        self.turns.drain(..left);
+        self.older = None;
+        let notice = ItemUpdate {
+            item_id: ItemId::from_foreign(LET_GO_ID),
+            parent_item_id: None,
+            status: UpsertStatus::Complete,
+            error: None,
+            body: ItemBody::Message { text: Text::from(LET_GO_TEXT), origin: Origin::System },
+            ..first
+        };
+        // For whoever opens the session from now on; windows that show the items keep them.
+        let notice = ItemCell::new(notice, 0, &self.kept);
+        self.by_id.insert(notice.id().clone(), Arc::clone(&notice));
+        self.weight_bytes += notice.weight_bytes();
+        self.cells.insert(0, notice);
+        self.weighed = self.cells.len();
     }
 
     fn turn_mut(&mut self, id: &str) -> Option<&mut TurnRecord> {
@@ -141,6 +197,8 @@ impl Transcript {
                 cells.push(cell);
             }
         }
+        self.weight_bytes += cells.iter().map(|cell| cell.weight_bytes()).sum::<usize>();
+        self.weighed += cells.len();
         cells.append(&mut self.cells);
         self.cells = cells;
         let mut turns = history.turns;
@@ -180,3 +238,7 @@ impl Transcript {
         self.cells.iter().filter(|cell| cell.seq() > seq).cloned().collect()
     }
 }
+
+#[cfg(test)]
+#[path = "transcript_tests.rs"]
+mod tests;

@@ -225,9 +225,9 @@ impl Screen {
         match &upsert.body {
             UpsertBody::Message { content, origin } => {
                 item.origin = Some(*origin);
-                item.text = spliced(&item.text, from, content);
+                splice(&mut item.text, from, content);
             }
-            UpsertBody::Thinking { content, .. } => item.text = spliced(&item.text, from, content),
+            UpsertBody::Thinking { content, .. } => splice(&mut item.text, from, content),
             UpsertBody::ToolCall { tool_output, .. } => item.text = tool_output.clone().unwrap_or_default(),
         }
         if let Some(patch) = &upsert.view.blocks {
@@ -258,22 +258,29 @@ impl Screen {
     }
 }
 
-/// Keeps the first `from` UTF-16 units and goes on with `more`.
-fn spliced(text: &str, from: usize, more: &str) -> String {
-    // Long texts come in thousands of frames: those that can be cut by bytes are.
-    if text.is_ascii() {
-        return text.get(..from).unwrap_or(text).to_owned() + more;
+/// Keeps the first `from` UTF-16 units and goes on with `more`. Long texts come in thousands of frames: what is kept is
+/// neither copied nor looked at, where that can be helped.
+fn splice(text: &mut String, from: usize, more: &str) {
+    // A text has no more UTF-16 units than bytes.
+    if from < text.len() {
+        if text.is_ascii() {
+            text.truncate(from);
+        } else {
+            let kept: Vec<u16> = text.encode_utf16().take(from).collect();
+            *text = String::from_utf16_lossy(&kept);
+        }
     }
-    let kept: Vec<u16> = text.encode_utf16().take(from).collect();
-    String::from_utf16_lossy(&kept) + more
+    text.push_str(more);
 }
 
 /// The rule of the `view` contract: keep the first blocks, keep the beginning of the next, go on from there.
 pub fn merge(blocks: &mut Vec<String>, patch: &BlockPatch) {
-    let kept = blocks.get(patch.from).map(|block| spliced(block, patch.keep, "")).unwrap_or_default();
-    blocks.truncate(patch.from);
-    for (index, html) in patch.html.iter().enumerate() {
-        let head = if index == 0 { kept.as_str() } else { "" };
-        blocks.push(format!("{head}{html}"));
+    blocks.truncate(patch.from + 1);
+    let mut open = if blocks.len() > patch.from { blocks.pop().unwrap_or_default() } else { String::new() };
+    let mut html = patch.html.iter();
+    if let Some(first) = html.next() {
+        splice(&mut open, patch.keep, first);
+        blocks.push(open);
     }
+    blocks.extend(html.map(ToString::to_string));
 }

@@ -7,6 +7,7 @@
 mod app;
 mod desk;
 mod http;
+pub mod load;
 pub mod programs;
 pub mod scripted_model;
 pub mod soak;

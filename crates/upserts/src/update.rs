@@ -9,6 +9,10 @@ use protocol::{
 };
 
 use crate::text::Text;
+use crate::weight::{arguments_bytes, detail_bytes};
+
+/// What an item takes besides its text and its facts.
+const ITEM_BYTES: usize = 1024;
 
 /// A reading of the clock, given by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +76,17 @@ impl ItemBody {
 }
 
 impl ItemUpdate {
+    /// What it takes of memory, about.
+    pub fn weight_bytes(&self) -> usize {
+        let facts = match &self.body {
+            ItemBody::Message { .. } | ItemBody::Thinking { .. } => 0,
+            ItemBody::ToolCall { arguments, tool, .. } => {
+                arguments_bytes(arguments) + tool.as_deref().map_or(0, detail_bytes)
+            }
+        };
+        ITEM_BYTES + self.body.text().map_or(0, Text::len) + facts
+    }
+
     /// The upsert of the plain contract, with the whole text.
     pub fn to_upsert(&self) -> Upsert {
         let body = match &self.body {

@@ -33,7 +33,7 @@ use frame_limit::{FrameLimit, NOTICE};
 /// The longest message a client may send; a longer one is answered with an error.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Windows at once. Each has let itself in with the secret, so this only guards against a page gone wild.
-const WINDOWS_MAX: usize = 128;
+const WINDOWS_MAX: usize = 256;
 /// For the peer to read what is left when the server ends.
 const LAST_FRAMES_TIME_MAX: Duration = Duration::from_millis(500);
 /// For the peer to answer our close.

@@ -43,8 +43,15 @@ impl Window {
         request.headers_mut().insert("authorization", format!("Bearer {}", server.token).parse()?);
         let socket = connect(request, &server.address).await?;
         let mut window = Self { socket, project: String::new(), asked: 0 };
-        let added = window.call(json!({"type": "project:add", "path": server.home.path()})).await?;
-        window.project = added["project"]["id"].as_str().context("no project")?.to_owned();
+        let listed = window.call(json!({"type": "project:list"})).await?;
+        let project = match &listed["projects"][0]["id"] {
+            Value::Null => {
+                let added = window.call(json!({"type": "project:add", "path": server.home.path()})).await?;
+                added["project"]["id"].clone()
+            }
+            known => known.clone(),
+        };
+        window.project = project.as_str().context("no project")?.to_owned();
         Ok(window)
     }
 
@@ -78,7 +85,7 @@ impl Window {
         Ok(heard)
     }
 
-    async fn call(&mut self, mut message: Value) -> anyhow::Result<Value> {
+    pub(crate) async fn call(&mut self, mut message: Value) -> anyhow::Result<Value> {
         self.asked += 1;
         let id = format!("b{}", self.asked);
         message["requestId"] = id.as_str().into();

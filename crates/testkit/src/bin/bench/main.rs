@@ -1,13 +1,17 @@
 //! Measures the program that lies beside this one over real pipes and sockets, and prints a table; `--json FILE` writes
-//! the same for machines. `--quick` measures less, to see that it works.
+//! the same for machines. `--quick` measures less, to see that it works. `--and FILE` adds rows that were measured
+//! elsewhere, in a browser.
 //!
 //! A row is one figure with its target. Where it makes sense, the floor stands beside it: the same work done in the same
-//! run by a bare relay, which passes each line of the agent to a WebSocket without looking at it.
+//! run by a bare relay, which passes each line of the agent to a WebSocket without looking at it, or by a bare write of a
+//! file.
 //! To add a row, write a function that measures it and list it in `measure`.
 
 mod agent;
 mod client;
 mod clock;
+mod comeback;
+mod disk;
 mod memory;
 mod relay;
 mod row;
@@ -18,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
+use serde_json::Value;
 
 use row::Row;
 
@@ -29,10 +34,12 @@ pub(crate) struct Effort {
     pub(crate) rounds: usize,
     pub(crate) paced_chunks: usize,
     pub(crate) full_speed_chunks: usize,
+    /// Changes of the list of projects.
+    pub(crate) changes: usize,
 }
 
-const WHOLE: Effort = Effort { starts: 60, rounds: 3, paced_chunks: 1_000, full_speed_chunks: 300_000 };
-const QUICK: Effort = Effort { starts: 5, rounds: 1, paced_chunks: 100, full_speed_chunks: 20_000 };
+const WHOLE: Effort = Effort { starts: 60, rounds: 3, paced_chunks: 1_000, full_speed_chunks: 300_000, changes: 200 };
+const QUICK: Effort = Effort { starts: 5, rounds: 1, paced_chunks: 100, full_speed_chunks: 20_000, changes: 20 };
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -55,21 +62,28 @@ fn run(future: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
 }
 
 async fn bench(mut args: impl Iterator<Item = String>) -> anyhow::Result<()> {
-    let (mut json, mut effort) = (None, WHOLE);
+    let (mut json, mut effort, mut rows) = (None, WHOLE, Vec::new());
     while let Some(arg) = args.next() {
+        let mut file = || args.next().map(PathBuf::from).with_context(|| format!("{arg} needs the name of a file"));
         match arg.as_str() {
-            "--json" => json = Some(PathBuf::from(args.next().context("--json needs the name of a file")?)),
+            "--json" => json = Some(file()?),
+            "--and" => rows.extend(rows_in(&file()?)?),
             "--quick" => effort = QUICK,
-            other => bail!("{other} is not known: there are --json FILE and --quick"),
+            other => bail!("{other} is not known: there are --json FILE, --and FILE and --quick"),
         }
     }
-    let rows = measure(&program()?, effort).await?;
+    rows.splice(0..0, row::json(&measure(&program()?, effort).await?));
     print!("{}", row::table(&rows));
     if let Some(file) = json {
-        let text = serde_json::to_string_pretty(&row::json(&rows))? + "\n";
+        let text = serde_json::to_string_pretty(&rows)? + "\n";
         std::fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))?;
     }
     Ok(())
+}
+
+fn rows_in(file: &Path) -> anyhow::Result<Vec<Value>> {
+    let text = std::fs::read(file).with_context(|| format!("could not read {}", file.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} holds no rows", file.display()))
 }
 
 async fn measure(program: &Path, effort: Effort) -> anyhow::Result<Vec<Row>> {
@@ -77,7 +91,9 @@ async fn measure(program: &Path, effort: Effort) -> anyhow::Result<Vec<Row>> {
     rows.extend(server::cold_start(program, effort.starts).await?);
     rows.push(server::idle_memory(program).await?);
     rows.extend(memory::ten_long_sessions(program).await?);
+    rows.extend(disk::change(program, effort).await?);
     rows.push(streaming::new_session(program, effort).await?);
+    rows.extend(comeback::rows(program, effort).await?);
     rows.extend(streaming::paced(program, effort).await?);
     rows.extend(streaming::full_speed(program, effort).await?);
     rows.push(streaming::throughput(program, effort, 10).await?);

@@ -48,28 +48,49 @@ impl Row {
     }
 }
 
-pub(crate) fn table(rows: &[Row]) -> String {
-    let mut text = format!("{:<60} {:>14} {:>15} {:>14} {:>7}\n", "", "measured", "target", "floor", "ratio");
-    for row in rows {
-        let floor = row.floor.map(|floor| figure(floor, row.unit)).unwrap_or_default();
-        let ratio = row.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-        let verdict = match row.is_met() {
-            Some(true) => "ok",
-            Some(false) => "MISSED",
-            None => "",
-        };
-        let (measured, target) = (figure(row.value, row.unit), row.target());
-        let _ = writeln!(text, "{:<60} {measured:>14} {target:>15} {floor:>14} {ratio:>7}  {verdict}", row.name);
-    }
-    text
-}
-
-pub(crate) fn json(rows: &[Row]) -> Value {
+/// Rows as they are written to a file. Those a browser measured come in the same shape, and `ratio` and `met` may be missing.
+pub(crate) fn json(rows: &[Row]) -> Vec<Value> {
     let row = |row: &Row| {
         json!({"name": row.name, "value": row.value, "unit": row.unit, "target": row.target(), "floor": row.floor,
             "ratio": row.ratio(), "met": row.is_met()})
     };
     rows.iter().map(row).collect()
+}
+
+/// A table in Markdown, to be put into a document as it is.
+pub(crate) fn table(rows: &[Value]) -> String {
+    let cells = |row: &Value| {
+        let unit = row["unit"].as_str().unwrap_or_default();
+        let number = |value: &Value| value.as_f64().map(|value| figure(value, unit));
+        let ratio = row["ratio"].as_f64().or_else(|| Some(row["value"].as_f64()? / row["floor"].as_f64()?));
+        let verdict = row["met"].as_bool().map(|met| if met { "ok" } else { "MISSED" });
+        [
+            row["name"].as_str().unwrap_or_default().to_owned(),
+            number(&row["value"]).unwrap_or_default(),
+            row["target"].as_str().map(str::to_owned).or_else(|| number(&row["target"])).unwrap_or_default(),
+            number(&row["floor"]).unwrap_or_default(),
+            ratio.filter(|ratio| ratio.is_finite()).map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+            verdict.unwrap_or_default().to_owned(),
+        ]
+    };
+    let head = ["", "measured", "target", "floor", "ratio", ""].map(str::to_owned);
+    let lines: Vec<[String; 6]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3, 4, 5].map(width);
+    let mut text = String::new();
+    for (number, [name, measured, target, floor, ratio, verdict]) in lines.iter().enumerate() {
+        let [w0, w1, w2, w3, w4, w5] = widths;
+        let _ = writeln!(
+            text,
+            "| {name:<w0$} | {measured:>w1$} | {target:>w2$} | {floor:>w3$} | {ratio:>w4$} | {verdict:<w5$} |"
+        );
+        if number == 0 {
+            let rule = |width: usize, end: &str| "-".repeat((width + 1).max(3)) + end;
+            let rules = [rule(w0, "-"), rule(w1, ":"), rule(w2, ":"), rule(w3, ":"), rule(w4, ":"), rule(w5, "-")];
+            let _ = writeln!(text, "|{}|", rules.join("|"));
+        }
+    }
+    text
 }
 
 fn figure(value: f64, unit: &str) -> String {

@@ -27,7 +27,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(program: &Path) -> anyhow::Result<Self> {
-        let home = tempfile::tempdir()?;
+        Self::start_in(program, tempfile::tempdir()?).await
+    }
+
+    /// Over the data that is there.
+    pub(crate) async fn start_in(program: &Path, home: TempDir) -> anyhow::Result<Self> {
         let (child, link) = start(program, home.path()).await?;
         let (address, token) = link.split_once("/?token=").context("the link has no secret")?;
         Ok(Self { child, address: address.to_owned(), token: token.to_owned(), home })
@@ -35,6 +39,12 @@ impl Server {
 
     pub(crate) fn resident_mebibytes(&self) -> anyhow::Result<f64> {
         resident_mebibytes(&self.child)
+    }
+
+    /// Ends it and keeps its data.
+    pub(crate) async fn stop(self) -> anyhow::Result<TempDir> {
+        end(self.child).await?;
+        Ok(self.home)
     }
 
     pub(crate) async fn end(self) -> anyhow::Result<()> {

@@ -1,0 +1,100 @@
+//! More output than memory could hold, through one session: in one turn that never ends, and in turn after turn.
+
+use std::time::{Duration, Instant};
+
+use protocol::{ClientMessage, ErrorCode, ServerFrame, TurnEvent};
+
+use super::{Figure, assert_peak, forget_peak, memory_kib};
+use crate::{Desk, Screen, Window};
+
+/// Messages of one turn, a mebibyte each. Far below what one turn may bring.
+const MESSAGES_PER_TURN: usize = 32;
+/// What one turn may bring at most is held once as it was said and once as it is shown, and a little more.
+const ONE_TURN_KIB_MAX: u64 = 1024 * 1024;
+/// However many turns there were: what a session keeps at hand, and what is under way.
+const MANY_TURNS_KIB_MAX: u64 = 1024 * 1024;
+
+/// For the agent to say what nobody shows any more.
+const FLOOD_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// So many mebibytes in one turn, which is more than a turn may bring: it ends with a word about it, the rest is read and
+/// let go, and the session goes on.
+///
+/// # Panics
+/// When it does not, or the server takes too much memory.
+pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
+    let desk = Desk::start().await;
+    let mut window = desk.app.view_window().await;
+    let session = desk.create(&mut window, "codex").await.id;
+    let mut screen = Screen::open(&mut window, &session).await;
+    forget_peak(&desk.app);
+    let begun = Instant::now();
+    let end = screen.converse(&mut window, &format!("big-flood:{mebibytes}")).await;
+    let TurnEvent::TurnError { error_message, .. } = end else { panic!("the turn ended with {end:?}") };
+    let mut figures = vec![Figure::time(format!("{mebibytes} MiB in one turn: until it is stopped"), begun)];
+    figures.push(Figure::new("what the user is told", error_message));
+    // The agent goes on with what nobody shows any more, and has to be read before it can hear the next message.
+    let next = next_turn(&mut screen, &mut window).await;
+    assert!(matches!(next, TurnEvent::TurnComplete { .. }), "the turn after it ended with {next:?}");
+    assert_eq!(screen.said().last(), Some(&"still here"));
+    figures.push(Figure::time("until the next turn is over", begun));
+    figures.push(Figure::memory("the most memory the server had", assert_peak(&desk.app, ONE_TURN_KIB_MAX)));
+    figures
+}
+
+/// So many mebibytes, a few dozen to a turn, watched by a page and a plain window; none of it is an error.
+///
+/// # Panics
+/// When a window ends with other words, or the memory the server takes grows with what was said.
+pub async fn many_turns(mebibytes: usize) -> Vec<Figure> {
+    let desk = Desk::start().await;
+    let (mut page, mut plain) = (desk.app.view_window().await, desk.app.window().await);
+    let session = desk.create(&mut page, "codex").await.id;
+    let mut on_page = Screen::open(&mut page, &session).await;
+    let mut in_full = Screen::open(&mut plain, &session).await;
+    let turns = mebibytes.div_ceil(MESSAGES_PER_TURN);
+    let begun = Instant::now();
+    for turn in 0..turns {
+        let messages = (0..MESSAGES_PER_TURN).map(|number| format!("again:{turn}.{number} \nbig-flood:1\n"));
+        let prompt = messages.collect::<String>();
+        let (end, _) = tokio::join!(on_page.converse(&mut page, &prompt), in_full.until_turn_end(&mut plain));
+        assert!(matches!(end, TurnEvent::TurnComplete { .. }), "turn {turn} ended with {end:?}");
+        for screen in [&mut on_page, &mut in_full] {
+            let said = screen.said();
+            assert_eq!(said.len(), MESSAGES_PER_TURN, "every message of turn {turn}");
+            for (number, text) in said.iter().enumerate() {
+                let words = text.strip_prefix(&format!("{turn}.{number} "));
+                assert!(words.is_some_and(|words| words.len() == 1 << 20), "message {number} of turn {turn} is whole");
+            }
+            assert!(screen.is_settled());
+            // A test need not hold what a browser would.
+            screen.items.clear();
+        }
+    }
+    let said = turns * MESSAGES_PER_TURN;
+    let mut figures = vec![Figure::time(format!("{said} MiB in {turns} turns"), begun)];
+    let rate = said as f64 / begun.elapsed().as_secs_f64();
+    figures.push(Figure::new("MiB a second, to a page and a plain window", format!("{rate:.0}")));
+    let (now, _) = memory_kib(&desk.app);
+    figures.push(Figure::memory("memory after it", now));
+    figures.push(Figure::memory("the most memory the server had", assert_peak(&desk.app, MANY_TURNS_KIB_MAX)));
+    figures
+}
+
+/// Until it is taken: the agent may still be saying what nobody listens to.
+async fn next_turn(screen: &mut Screen, window: &mut Window) -> TurnEvent {
+    let content = "again:still here".to_owned();
+    let message = ClientMessage::SessionSend { session_id: screen.session.clone(), content };
+    let mut looks = tokio::time::interval(Duration::from_millis(200));
+    let patience = tokio::time::timeout(FLOOD_TIME_MAX, async {
+        loop {
+            looks.tick().await;
+            match window.try_call(&message).await {
+                Ok(answer) => break screen.take(&ServerFrame { message: answer, request_id: None }),
+                Err(error) => assert_eq!(error.code, ErrorCode::TurnInProgress, "{error:?}"),
+            }
+        }
+    });
+    patience.await.unwrap_or_else(|_| panic!("the agent never came to an end"));
+    screen.until_turn_end(window).await
+}

@@ -1,0 +1,60 @@
+//! Many windows on one session, half of them pages and half of them plain.
+
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use protocol::ClientMessage;
+
+use super::{Figure, assert_peak, memory_kib};
+use crate::{Desk, Screen};
+
+/// Frames are made once and shared: a window costs its socket, its buffers, and what waits for it.
+const WINDOW_KIB_MAX: u64 = 1024;
+const SERVER_KIB_MAX: u64 = 96 * 1024;
+
+/// So many windows watch an answer of so many pieces.
+///
+/// # Panics
+/// When one of them ends with other words than the one that asked, or the server takes too much memory.
+pub async fn many_windows(windows: usize, pieces: usize) -> Vec<Figure> {
+    let desk = Desk::start().await;
+    let mut asking = desk.app.window().await;
+    let session = desk.create(&mut asking, "codex").await.id;
+    let mut screen = Screen::open(&mut asking, &session).await;
+    let (before, _) = memory_kib(&desk.app);
+    let begun = Instant::now();
+    let opening = (0..windows).map(async |number| {
+        let mut window = if number % 2 == 0 { desk.app.view_window().await } else { desk.app.window().await };
+        let screen = Screen::open(&mut window, &session).await;
+        (window, screen)
+    });
+    let mut watching = join_all(opening).await;
+    let mut figures = vec![Figure::time(format!("{windows} windows open the session"), begun)];
+    let (idle, _) = memory_kib(&desk.app);
+    figures.push(Figure::memory("memory for each, idle", idle.saturating_sub(before) / windows as u64));
+
+    let begun = Instant::now();
+    let content = format!("think:hm\npaced:{pieces} mixed\ncall:c1 ls\noutput:c1 a\ndone:c1 0\nflood:{pieces}");
+    asking.ask(&ClientMessage::SessionSend { session_id: session.clone(), content }).await;
+    let watch = join_all(watching.iter_mut().map(async |(window, screen)| {
+        screen.until_turn_end(window).await;
+        Instant::now()
+    }));
+    let (_, ends) = tokio::join!(screen.until_turn_end(&mut asking), watch);
+    figures.push(Figure::time(format!("an answer of {} pieces is in all of them", pieces * 2), begun));
+    if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
+        let apart = last.duration_since(*first).as_secs_f64() * 1000.0;
+        figures.push(Figure::new("between the first that has it and the last", format!("{apart:.1} ms")));
+    }
+    let words = screen.texts();
+    for (number, (_, watched)) in watching.iter().enumerate() {
+        assert!(watched.is_settled(), "window {number} shows something open");
+        for item in watched.items.iter().filter(|item| item.origin.is_some()) {
+            assert!(words.get(item.id.as_str()) == Some(&item.text), "window {number} shows other words");
+        }
+        assert_eq!(watched.items.len(), words.len(), "window {number} shows everything");
+    }
+    let peak = assert_peak(&desk.app, SERVER_KIB_MAX + WINDOW_KIB_MAX * windows as u64);
+    figures.push(Figure::memory("the most memory the server had", peak));
+    figures
+}
