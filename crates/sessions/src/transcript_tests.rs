@@ -5,7 +5,7 @@ use super::*;
 const MEBIBYTE: usize = 1024 * 1024;
 
 fn turn_id(number: usize) -> TurnId {
-    TurnId::parse(&format!("turn-{number}")).unwrap()
+    TurnId::parse(format!("turn-{number}")).unwrap()
 }
 
 /// One turn with one message. All share one text, which is counted for each.
