@@ -58,7 +58,7 @@ fn left_behind() -> Vec<Pid> {
     let is_guarded =
         |pid: Pid| procfs::lineage(pid).any(|parent| procfs::name(parent).as_deref() == Some(guardian::NAME));
     procfs::all_marked()
-        .filter(|(_, mark)| server_of(mark, &program).is_some_and(|server| !procfs::lives(server)))
+        .filter(|(_, mark)| server_lives(mark, &program) == Some(false))
         .map(|(pid, _)| pid)
         .filter(|pid| !own.contains(pid) && procfs::shares_our_ids(*pid) && !is_guarded(*pid))
         .collect()
@@ -69,30 +69,44 @@ pub(crate) fn new_mark() -> String {
     static AGENTS: AtomicU64 = AtomicU64::new(0);
     let number = AGENTS.fetch_add(1, Ordering::Relaxed);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    format!("{}-{number}-{now}-{}", std::process::id(), own_program())
+    let started = procfs::started(rustix::process::getpid()).unwrap_or_default();
+    format!("{}.{started}-{number}-{now}-{}", std::process::id(), own_program())
 }
 
-/// The server that made this mark, if it was this program.
-fn server_of(mark: &str, program: &str) -> Option<Pid> {
+/// Whether the server that made this mark lives; none if it was not this program. A process that has its number and began
+/// at another time is not it.
+fn server_lives(mark: &str, program: &str) -> Option<bool> {
     let [server, _, _, of] = mark.splitn(4, '-').collect::<Vec<_>>().try_into().ok()?;
-    Pid::from_raw(server.parse().ok()?).filter(|_| of == program)
+    let (pid, started) = server.split_once('.')?;
+    let pid = Pid::from_raw(pid.parse().ok()?).filter(|_| of == program)?;
+    let started: u64 = started.parse().ok()?;
+    Some(procfs::lives(pid) && procfs::started(pid) == Some(started))
 }
 
 fn own_program() -> String {
     std::env::current_exe().as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned()
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
     #[test]
     fn a_mark_tells_its_server_and_its_program() {
         let program = own_program();
-        assert_eq!(server_of(&new_mark(), &program), Some(rustix::process::getpid()));
-        assert_eq!(server_of(&new_mark(), "/another/program"), None);
-        for nonsense in ["", "1", "1-2-3", "x-2-3-/p", "-1-2-3-/p", "0-1-2-/p"] {
-            assert_eq!(server_of(nonsense, "/p"), None, "{nonsense}");
+        let mark = new_mark();
+        assert_eq!(server_lives(&mark, &program), Some(true));
+        assert_eq!(server_lives(&mark, "/another/program"), None);
+        for nonsense in ["", "1", "1-2-3", "1-2-3-/p", "x.1-2-3-/p", "-1.1-2-3-/p", "0.1-1-2-/p"] {
+            assert_eq!(server_lives(nonsense, "/p"), None, "{nonsense}");
         }
+    }
+
+    #[test]
+    fn another_process_under_the_number_of_a_server_is_not_that_server() {
+        let program = own_program();
+        let (pid, rest) = new_mark().split_once('.').map(|(pid, rest)| (pid.to_owned(), rest.to_owned())).unwrap();
+        let (_, rest) = rest.split_once('-').unwrap();
+        assert_eq!(server_lives(&format!("{pid}.1-{rest}"), &program), Some(false));
     }
 }

@@ -57,6 +57,12 @@ pub(crate) fn lives(pid: Pid) -> bool {
     living_parent(pid).is_some()
 }
 
+/// When a process began, as the kernel counts it: with its number it is like no other until the next boot.
+pub(crate) fn started(pid: Pid) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    String::from_utf8_lossy(&stat).rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
 fn processes() -> impl Iterator<Item = Pid> {
     let entries = cfg!(target_os = "linux").then(|| std::fs::read_dir("/proc").ok()).flatten();
     entries.into_iter().flatten().flatten().filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))

@@ -28,6 +28,7 @@ pub(crate) fn registry(
         silence_after: Duration::from_millis(settings.acp_prompt_timeout_ms),
         // With the time to cancel its turns, less than the server has to stop.
         stop: StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_millis(1_500) },
+        idle: idle(settings),
         ..AcpSettings::default()
     };
     let mut agents = vec![AcpAgent::codex(&settings.codex_acp_cmd).context("--codex-acp-cmd (CODEX_ACP_CMD)")?];
@@ -59,15 +60,19 @@ fn demo(data_dir: &Path) -> anyhow::Result<AcpAgent> {
 }
 
 fn claude_config(settings: &Agents) -> ClaudeConfig {
-    const SECONDS_PER_MINUTE: u64 = 60;
     ClaudeConfig {
         command: settings.claude_cmd.clone(),
         start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
         prompt_timeout: Duration::from_millis(settings.acp_prompt_timeout_ms),
-        idle: (settings.idle_minutes > 0)
-            .then(|| Duration::from_secs(settings.idle_minutes.saturating_mul(SECONDS_PER_MINUTE))),
+        idle: idle(settings),
         ..ClaudeConfig::default()
     }
+}
+
+fn idle(settings: &Agents) -> Option<Duration> {
+    const SECONDS_PER_MINUTE: u64 = 60;
+    let seconds = settings.idle_minutes.saturating_mul(SECONDS_PER_MINUTE);
+    (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
 fn configured(file: Result<Option<String>, CatalogError>) -> anyhow::Result<ConfiguredAgents> {

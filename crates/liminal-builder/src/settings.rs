@@ -103,7 +103,8 @@ pub(crate) struct Agents {
     #[arg(long, env = "ACP_PROMPT_TIMEOUT_MS", value_name = "MS", default_value_t = 30_000, hide_env_values = true)]
     pub(crate) acp_prompt_timeout_ms: u64,
 
-    /// Idle time after which a Claude Code process is ended, to be resumed by the next message; 0 = never
+    /// Idle time after which a Claude Code process is ended, or a session closed at an ACP agent that can take it up
+    /// again, to be resumed by the next message; 0 = never
     #[arg(long, env = "LIMINAL_IDLE_MINUTES", value_name = "MINUTES", default_value_t = 15, hide_env_values = true)]
     pub(crate) idle_minutes: u64,
 }

@@ -1,8 +1,10 @@
 //! Whether the agent still has a session, where it can say so (`session/list`).
 //!
-//! Our own records say which sessions are listed; the agent's list is asked only when it could not load one, so that a
-//! user who deleted it there reads that, and not the agent's words for a missing file.
+//! Our own records say which sessions are listed. The agent's list is asked when it could not load one, so that a user
+//! who deleted it there reads that and not the agent's words for a missing file, and before a session is made that is to
+//! be deleted, so that no other is.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
@@ -31,13 +33,29 @@ struct Listed {
 
 /// None when the agent does not list its sessions, or not all of them.
 pub(crate) async fn has_session(connection: &Connection, id: &AgentSessionId, within: Duration) -> Option<bool> {
+    look(connection, within, |listed| listed == id.as_str()).await
+}
+
+/// All sessions the agent has. None when it does not list them, or not all of them.
+pub(crate) async fn all_sessions(connection: &Connection, within: Duration) -> Option<HashSet<String>> {
+    let mut all = HashSet::new();
+    look(connection, within, |listed| {
+        all.insert(listed.to_owned());
+        false
+    })
+    .await?;
+    Some(all)
+}
+
+/// Goes through the list until one is found.
+async fn look(connection: &Connection, within: Duration, mut is_it: impl FnMut(&str) -> bool) -> Option<bool> {
     if !connection.about().can_list {
         return None;
     }
     let mut request = acp::ListSessionsRequest::new();
     for _ in 0..PAGES_MAX {
         let page: Page = connection.peer.call("session/list", &request, within).await.ok()?;
-        if page.sessions.iter().any(|listed| listed.session_id == id.as_str()) {
+        if page.sessions.iter().any(|listed| is_it(&listed.session_id)) {
             return Some(true);
         }
         match page.next_cursor {

@@ -25,6 +25,7 @@ use super::peer::{CallError, Reply};
 use super::router::{Expect, PermissionRequest, SessionCommand, SessionEnds, SessionInput, SessionLink};
 use super::step::Output;
 use super::supervisor::{Command, Context};
+use super::time::FAR;
 use super::translate::Translator;
 use super::wire::{PromptResult, SessionSetup, Update};
 use crate::fault::{Fault, contained, contained_now};
@@ -52,7 +53,7 @@ pub(crate) struct Session {
     pub(super) translator: Translator,
     pub(super) outlet: Outlet,
     pub(super) attachment: Attachment,
-    turn: Option<Turn>,
+    pub(super) turn: Option<Turn>,
     /// A message that waits for the agent to take the session up.
     pub(super) waiting: Option<(String, oneshot::Sender<Result<TurnId, ProviderError>>)>,
     /// Who waits for the same.
@@ -64,10 +65,12 @@ pub(crate) struct Session {
     pub(super) is_known: bool,
     /// What was said outside of any turn since the last one began.
     unasked_bytes: usize,
+    /// When it was last heard or asked something.
+    pub(super) used: Instant,
     pub(super) setting: HashMap<u64, Setting>,
     pub(super) settings_asked: u64,
     pub(super) terminal_output: HashMap<String, String>,
-    leaving: Option<Leaving>,
+    pub(super) leaving: Option<Leaving>,
 }
 
 /// How the agent's process stands to this session.
@@ -87,13 +90,13 @@ pub(super) enum Attachment {
 }
 
 #[derive(Debug)]
-struct Turn {
+pub(super) struct Turn {
     id: TurnId,
-    heard: Instant,
+    pub(super) heard: Instant,
     /// When its silence was last told.
-    silent_since: Option<Instant>,
+    pub(super) silent_since: Option<Instant>,
     /// Cancelled; the agent has until then to end it.
-    cancelled: Option<Instant>,
+    pub(super) cancelled: Option<Instant>,
 }
 
 pub(super) struct Loading {
@@ -103,8 +106,8 @@ pub(super) struct Loading {
     pub(super) reply: oneshot::Sender<Result<History, ProviderError>>,
 }
 
-struct Leaving {
-    due: Instant,
+pub(super) struct Leaving {
+    pub(super) due: Instant,
     politely: bool,
     reply: Option<oneshot::Sender<()>>,
 }
@@ -139,6 +142,7 @@ impl Session {
             prompted: false,
             is_known: false,
             unasked_bytes: 0,
+            used: Instant::now(),
             setting: HashMap::new(),
             settings_asked: 0,
             terminal_output: HashMap::new(),
@@ -208,6 +212,7 @@ impl Session {
     }
 
     fn obey(&mut self, command: SessionCommand) {
+        self.used = Instant::now();
         match command {
             SessionCommand::Send { text, reply } => self.send(text, reply),
             SessionCommand::Cancel => self.cancel(),
@@ -422,6 +427,7 @@ impl Session {
     }
 
     fn turn_over(&mut self) {
+        self.used = Instant::now();
         if let Some(turn) = self.turn.take()
             && turn.silent_since.is_some()
         {
@@ -459,61 +465,6 @@ impl Session {
         if !by_hand && self.told_status.status == AgentStatus::Connected {
             let detail = Some(detail.to_owned()).filter(|detail| !detail.is_empty());
             self.say_status(StatusReport { status: AgentStatus::Disconnected, detail, ..StatusReport::default() });
-        }
-    }
-
-    fn heard(&mut self) {
-        let Some(turn) = &mut self.turn else { return };
-        turn.heard = Instant::now();
-        if turn.silent_since.take().is_some() {
-            self.tell(SessionFacts { silent_ms: Some(0), ..SessionFacts::default() });
-        }
-    }
-
-    /// The next moment at which something has to be done without anyone asking.
-    fn deadline(&self) -> Instant {
-        let silence = self
-            .turn
-            .as_ref()
-            .filter(|_| !self.translator.has_open_tool())
-            .map(|turn| turn.silent_since.unwrap_or(turn.heard) + self.context.settings.silence_after);
-        let attachment = match self.attachment {
-            Attachment::Attaching { due, .. } | Attachment::Closing { due } => Some(due),
-            Attachment::Attached | Attachment::Detached => None,
-        };
-        let cancelled = self.turn.as_ref().and_then(|turn| turn.cancelled).filter(|_| self.can_come_back());
-        let leaving = self.leaving.as_ref().map(|leaving| leaving.due);
-        [silence, attachment, cancelled, leaving]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or_else(|| Instant::now() + FAR * 2)
-    }
-
-    fn tick(&mut self) {
-        let now = Instant::now();
-        match self.attachment {
-            Attachment::Attaching { due, .. } if due <= now => {
-                self.attach_failed(&CallError::TimedOut(self.context.settings.session_timeout));
-            }
-            Attachment::Closing { due } if due <= now => self.closed(),
-            _ => {}
-        }
-        if self.turn.as_ref().and_then(|turn| turn.cancelled).is_some_and(|due| due <= now) && self.can_come_back() {
-            tracing::warn!(session = %self.id, "the agent did not end a cancelled turn");
-            self.end_turn(Ok(PromptResult::cancelled()));
-            if self.attachment == Attachment::Attached {
-                self.close();
-            }
-        }
-        let silence_after = self.context.settings.silence_after;
-        let has_open_tool = self.translator.has_open_tool();
-        if let Some(turn) = self.turn.as_mut().filter(|_| !has_open_tool)
-            && turn.silent_since.unwrap_or(turn.heard) + silence_after <= now
-        {
-            turn.silent_since = Some(now);
-            let silent_ms = u64::try_from((now - turn.heard).as_millis()).unwrap_or(u64::MAX);
-            self.tell(SessionFacts { silent_ms: Some(silent_ms), ..SessionFacts::default() });
         }
     }
 
@@ -607,9 +558,6 @@ impl Session {
         self.outlet.say(ProviderEvent::Continuity(Continuity::Live));
     }
 }
-
-/// Further away than any deadline of ours: nothing to wake up for.
-const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn offered(option: super::router::OfferedOption) -> PermissionOption {
     let kind = match option.kind.as_str() {

@@ -17,6 +17,9 @@ pub struct AcpSettings {
     pub session_timeout: Duration,
     /// After a restart of the agent, for its open sessions to be taken up before it counts as connected without them.
     pub take_up_within: Duration,
+    /// A session that was idle for so long is closed at the agent, where it can be taken up again with the next message;
+    /// none: never.
+    pub idle: Option<Duration>,
     /// How long a cancelled turn may take to end before its session is closed and taken up anew.
     pub cancel_grace: Duration,
     /// The most of a session's past that is taken in when it is loaded.
@@ -32,6 +35,7 @@ impl Default for AcpSettings {
             silence_after: Duration::from_secs(30),
             session_timeout: Duration::from_secs(60),
             take_up_within: Duration::from_secs(5),
+            idle: Some(Duration::from_secs(15 * 60)),
             cancel_grace: Duration::from_secs(10),
             past_bytes_max: 256 * 1024 * 1024,
             permissions: PermissionPolicy::default(),

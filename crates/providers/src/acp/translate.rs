@@ -16,6 +16,7 @@ use protocol::{
 };
 
 use super::content::{block_text, plain_words};
+use super::growing::{Growing, Repeat, message_item_id};
 use super::options::{self, Options};
 use super::step::{Output, Step, Voice};
 use super::tool::{self, Source, ToolState};
@@ -23,8 +24,6 @@ use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
 /// Turns that have ended and may still be spoken of.
 const ENDED_TURNS_KEPT: usize = 8;
-/// How much of a text is kept to know it again: in an error, or when a cut stream begins anew.
-const WORDS_BYTES_MAX: usize = 64 * 1024;
 /// Stands for a message that only said what the turn's error says.
 pub(crate) const TURN_FAILED: &str = "The turn failed.";
 /// What Claude Code writes into its history where a turn was cancelled.
@@ -83,29 +82,6 @@ struct Turn {
     prompt: String,
     /// In a replay, when the last of it was said.
     said_at: Timestamp,
-}
-
-#[derive(Debug)]
-struct Growing {
-    item_id: ItemId,
-    voice: Voice,
-    message_id: Option<String>,
-    /// A sub-agent speaks.
-    is_nested: bool,
-    /// The whole text, as long as it is not too long to be known again.
-    words: Option<String>,
-    /// Another message that has begun with the same words, and all of it so far.
-    repeat: Option<(String, String)>,
-}
-
-/// What a message that follows another directly says beyond it.
-enum Repeat {
-    /// So far only what is shown already.
-    Nothing,
-    /// The other, and then this.
-    More(String),
-    /// Something else; this is all of it.
-    Other(String),
 }
 
 impl Translator {
@@ -455,8 +431,8 @@ impl Translator {
         if let Some(turn) = self.turns.back_mut() {
             turn.texts.push(item_id.clone());
             let words = is_plain.then(String::new);
-            let mut growing =
-                Growing { is_nested: parent.is_some(), ..Growing::new(item_id.clone(), voice, message_id, words) };
+            let mut growing = Growing::new(item_id.clone(), voice, message_id, words);
+            growing.is_nested = parent.is_some();
             growing.add(&text);
             turn.growing = Some(growing);
         }
@@ -603,53 +579,6 @@ impl Translator {
         if std::mem::take(&mut self.active) {
             step.facts.activity = Some(String::new());
         }
-    }
-}
-
-impl Growing {
-    fn new(item_id: ItemId, voice: Voice, message_id: Option<String>, words: Option<String>) -> Self {
-        Self { item_id, voice, message_id, is_nested: false, words, repeat: None }
-    }
-
-    /// A piece of the message `id`, and this one is the last that was shown. Once the other has said all of this one,
-    /// it goes on in its place.
-    fn follow(&mut self, id: &str, text: String) -> Repeat {
-        let (Some(words), Some(own)) = (&self.words, &self.message_id) else { return Repeat::Other(text) };
-        if own == id || words.is_empty() {
-            return Repeat::Other(text);
-        }
-        let before = self.repeat.take().filter(|(repeated, _)| repeated == id).map(|(_, before)| before);
-        let all = before.unwrap_or_default() + &text;
-        if words.starts_with(&all) && words.len() > all.len() {
-            self.repeat = Some((id.to_owned(), all));
-            return Repeat::Nothing;
-        }
-        let Some(rest) = all.strip_prefix(words.as_str()).map(str::to_owned) else { return Repeat::Other(all) };
-        self.message_id = Some(id.to_owned());
-        self.add(&rest);
-        Repeat::More(rest)
-    }
-
-    fn add(&mut self, text: &str) {
-        self.words = self.words.take().filter(|words| words.len() + text.len() <= WORDS_BYTES_MAX);
-        if let Some(words) = &mut self.words {
-            words.push_str(text);
-        }
-    }
-
-    /// The item, if all it says is this error.
-    fn says(self, error: &str) -> Option<ItemId> {
-        let words = self.words?;
-        let words = words.trim();
-        (!words.is_empty() && error.contains(words)).then_some(self.item_id)
-    }
-}
-
-/// Thought and text of one answer may share an id.
-fn message_item_id(message_id: &str, voice: Voice) -> ItemId {
-    match voice {
-        Voice::Thought => ItemId::from_foreign(&format!("{message_id}.thought")),
-        _ => ItemId::from_foreign(message_id),
     }
 }
 

@@ -6,10 +6,10 @@ use agent_client_protocol_schema::v1 as acp;
 
 use super::agent::AcpAgent;
 use super::connection::Connection;
-use super::login;
 use super::peer::CallError;
 use super::settings::AcpSettings;
 use super::wire::{self, SessionSetup};
+use super::{listing, login};
 use crate::provider::{Login, ProviderError};
 
 /// Nothing is authenticated here: a key that is there is named, and used by the first real session.
@@ -19,11 +19,17 @@ pub(super) async fn login(
     settings: &AcpSettings,
     directory: &Path,
 ) -> Result<Login, ProviderError> {
+    // What the agent calls new may be a session that the user has: only one that was not there before is deleted.
+    let before = match connection.about().can_delete {
+        true => listing::all_sessions(connection, settings.session_timeout).await,
+        false => None,
+    };
     let request = acp::NewSessionRequest::new(directory);
     match connection.peer.call::<SessionSetup>("session/new", &request, settings.session_timeout).await {
         Ok(setup) => {
             if let Some(id) = setup.session_id {
-                connection.let_go(&id, true, settings.session_timeout).await;
+                let is_new = before.is_some_and(|before| !before.contains(&id));
+                connection.let_go(&id, is_new, settings.session_timeout).await;
             }
             Ok(Login::Ready(None))
         }

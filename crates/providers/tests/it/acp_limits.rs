@@ -93,6 +93,33 @@ async fn a_session_that_was_deleted_at_the_agent_is_said_to_be_gone() {
 }
 
 #[tokio::test]
+async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:mine").await;
+    soon("the end", bench.provider.shutdown()).await;
+    let directory = bench.project.path().to_owned();
+
+    let bench = bench.again(&[]);
+    soon("the trial", bench.provider.try_out(&directory)).await.unwrap();
+    assert_eq!(bench.count("session/delete"), 1, "what it has made for this is not kept");
+    soon("the end", bench.provider.shutdown()).await;
+
+    // An agent that gives an old session for a new one, and one that does not say which it has.
+    for word in ["old-new", "no-list"] {
+        let bench = Bench {
+            provider: AcpProvider::new(agent(bench.state.path(), &["old-new", word]), AcpSettings::default()),
+            state: tempfile::tempdir().unwrap(),
+            project: tempfile::tempdir().unwrap(),
+        };
+        soon("the trial", bench.provider.try_out(&directory)).await.unwrap();
+        soon("the end", bench.provider.shutdown()).await;
+    }
+    assert_eq!(bench.count("session/delete"), 1, "{:#?}", bench.log());
+    assert_eq!(bench.count(&format!("session/close {}", session.id)), 2);
+}
+
+#[tokio::test]
 async fn a_stream_that_is_cut_and_begins_anew_is_read_once() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;

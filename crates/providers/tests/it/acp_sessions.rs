@@ -189,6 +189,30 @@ async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
 }
 
 #[tokio::test]
+async fn an_idle_session_is_closed_at_the_agent_and_comes_back_with_the_next_message() {
+    let settings = AcpSettings { idle: Some(Duration::from_millis(100)), ..AcpSettings::default() };
+    let bench = Bench::with(&[], settings.clone());
+    let mut session = bench.create().await;
+    for round in 1..=2 {
+        let turn = bench.turn(&mut session, &format!("say:{round}")).await;
+        assert_eq!(session.said(&turn), [round.to_string()]);
+        session.until("its rest", |session| session.continuity.last() == Some(&Continuity::Dormant)).await;
+        until("the close", || bench.count("session/close") == round).await;
+        until("its end there", || !bench.provider.is_alive(&session.id)).await;
+    }
+    assert_eq!((bench.count("start"), bench.count("session/resume")), (1, 1), "{:#?}", bench.log());
+
+    // One that could not come back stays.
+    let bench = Bench::with(&["no-close"], settings);
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:one").await;
+    let turn = bench.send(&session, "hold:go").await;
+    bench.release("go");
+    session.until_end_of(&turn).await;
+    assert!(bench.provider.is_alive(&session.id) && !session.continuity.contains(&Continuity::Dormant));
+}
+
+#[tokio::test]
 async fn an_agent_that_does_not_end_a_cancelled_turn_is_not_waited_for() {
     let settings = AcpSettings { cancel_grace: Duration::from_millis(50), ..AcpSettings::default() };
     let bench = Bench::with(&[], settings);

@@ -12,6 +12,7 @@
 //! noisy           says things that are no messages first
 //! no-load no-resume no-close no-list no-delete    lacks that capability
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
+//! old-new         answers `session/new` with the last session it has
 //! slow-new        answers `session/new` only when the gate `new` is open
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
@@ -196,7 +197,8 @@ impl Agent {
         if self.has("slow-new") {
             self.hold("new", "");
         }
-        let session = self.store.new_session();
+        let last = self.store.sessions().pop().filter(|_| self.has("old-new"));
+        let session = last.unwrap_or_else(|| self.store.new_session());
         self.lock().open.insert(session.clone());
         // Some agents speak of a session before they have said its name.
         self.update(
