@@ -173,7 +173,8 @@ impl Frames {
         Self { outbox, rendering: None }
     }
 
-    /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the future is dropped.
+    /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the
+    /// future is dropped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some(rendering) = &mut self.rendering {

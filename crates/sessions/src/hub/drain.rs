@@ -51,10 +51,10 @@ impl HubCore {
         let sessions: Vec<_> = lock(&self.sessions).values().cloned().collect();
         let settle = sessions.into_iter().map(async |session| {
             let (settled, is_settled) = oneshot::channel();
-            if session.send(Command::Drain { settled }).await.is_ok() {
-                // One that is gone runs nothing.
-                is_settled.await.ok();
-            }
+            // One that is gone runs nothing. Nobody holds on to one that is told: it ends when all have let it go.
+            session.send(Command::Drain { settled }).await.ok();
+            drop(session);
+            is_settled.await.ok();
         });
         join_all(settle).await;
     }

@@ -22,6 +22,10 @@ impl Session {
         // Nobody reads it any more, so nobody may wait for us to.
         self.events = None;
         self.calls = JoinSet::new();
+        if self.sending.is_some() {
+            // Its turn will never be.
+            self.hub.catalog().turn_ended(&self.id, now());
+        }
         (self.loading, self.fetching_older, self.killing, self.sending, self.sender) =
             (false, false, false, None, None);
         if let Err(fault) = contained_now(|| self.settle()) {
