@@ -59,6 +59,40 @@ test("what is in view stays in place while older parts come in above", async ({ 
   expect(await frame.locator(".user-text").count()).toBeGreaterThan(before);
 });
 
+test("older parts and lists that cannot be had are said, and had later", async ({ page, startApp }) => {
+  const app = await startApp();
+  await app.stop();
+  writePast(app, 1000);
+  await app.start();
+  const refused = new Set(["session:page", "session:list"]);
+  await page.routeWebSocket(/\/ws/, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { type, requestId } = JSON.parse(String(message));
+      // Each kind once.
+      if (!refused.delete(type)) return server.send(message);
+      socket.send(JSON.stringify({ type: "error", requestId, code: "INTERNAL_ERROR", message: `No ${type} today.` }));
+    });
+  });
+  await page.goto(app.link);
+  await expect(page.getByRole("alert").getByText("No session:list today.")).toBeVisible();
+  await page.reload();
+  await sessionRow(page, "A long history").click();
+  const frame = current(page);
+  await expect(frame.getByText("Answer 250 of many")).toBeVisible();
+  const before = await frame.locator(".turn").count();
+  await frame.locator("#log").hover();
+  const scroll = () => page.mouse.wheel(0, -20_000);
+  await expect(async () => {
+    await scroll();
+    await expect(page.getByRole("alert").getByText("No session:page today.")).toBeVisible({ timeout: 500 });
+  }).toPass();
+  await expect.poll(async () => {
+    await scroll();
+    return frame.locator(".turn").count();
+  }, { timeout: 60_000, intervals: [200] }).toBeGreaterThan(before);
+});
+
 test("an agent that lost the conversation is said to have: context not restored", async ({ page, startApp }) => {
   const app = await startApp({ script: "forgetful" });
   await page.goto(app.link);
