@@ -36,15 +36,22 @@ test("what is in view stays in place while older parts come in above", async ({ 
   const moved = await frame.locator("#log").evaluate(async (log) => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
     const turns = () => document.querySelectorAll(".turn").length;
-    // The session was just opened: its own layout comes to rest first.
-    for (let still = 0, height = 0; still < 10; still += 1) {
-      await frame();
-      if (log.scrollHeight !== height) still = 0;
-      height = log.scrollHeight;
-    }
+    const rest = async () => {
+      for (let still = 0, height = 0; still < 10; still += 1) {
+        await frame();
+        if (log.scrollHeight !== height) still = 0;
+        height = log.scrollHeight;
+      }
+    };
+    // The session was just opened: its own layout comes to rest first, then that of the place from which one scrolls on.
+    await rest();
     const count = turns();
     log.dispatchEvent(new WheelEvent("wheel"));
-    log.scrollTop = 700;
+    log.scrollTop = 2000;
+    await rest();
+    if (turns() !== count) throw new Error("older parts came before they were wanted");
+    log.dispatchEvent(new WheelEvent("wheel"));
+    log.scrollTop = 1500;
     const anchor = document.elementsFromPoint(innerWidth / 2, 300).map((node) => node.closest(".turn")).find(Boolean);
     const place = () => anchor?.getBoundingClientRect().top ?? NaN;
     let before = place();
