@@ -27,6 +27,8 @@ const ESCAPE_MS = 2000;
 const SKELETON_MS = 150;
 /** Older items that come at once: few enough that one page is drawn within a frame or two. */
 const PAGE_ITEMS = 50;
+/** How long after older items could not be had they are asked for again. */
+const PAGE_AGAIN_MS = 5000;
 
 const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const root = byId("session");
@@ -139,7 +141,12 @@ async function pageOlder() {
     session.prepend(answer.entries, answer.more);
     drawAll();
   });
-  paging = false;
+  if (answer.type !== "error") return void (paging = false);
+  if (state.online) tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  setTimeout(() => {
+    paging = false;
+    if (scroller.isNearTop()) void pageOlder();
+  }, PAGE_AGAIN_MS);
 }
 
 /** @param {string} itemId */

@@ -56,6 +56,8 @@ export function mountScroller(log, content, { moved, nearTop }) {
   return {
     /** The view is above the end. */
     isAway: () => away && !following,
+    /** Older items will soon be wanted. */
+    isNearTop: () => log.scrollTop < TOP_PX,
     follow() {
       following = true;
       away = false;

@@ -22,9 +22,14 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     toast(error.message, { kind: "error", ...(error.detail ? { detail: error.detail } : {}) });
   }
 
+  /** What nobody asked for by hand: that the server is away is said elsewhere, and that a project has just gone is no news. @param {unknown} reason */
+  function complainInPassing(reason) {
+    if (!["OFFLINE", "PROJECT_NOT_FOUND"].includes(asError(reason).code)) complain(reason);
+  }
+
   /** @param {string} projectId */
   async function listSessions(projectId) {
-    await request({ type: "session:list", projectId }).catch(() => {});
+    await request({ type: "session:list", projectId }).catch(complainInPassing);
   }
 
   /**
@@ -114,7 +119,7 @@ export function createActions({ store, workspace, toast, request, open, focusPro
         : [{ type: "session:reconnect", cliType }];
       for (const ask of asks) request(ask).catch(complain);
     },
-    refreshAgents: () => void request({ type: "agent:list" }).catch(() => {}),
+    refreshAgents: () => void request({ type: "agent:list" }).catch(complainInPassing),
     /** Everything this window shows, asked anew. */
     async resync() {
       await Promise.all([request({ type: "project:list" }), request({ type: "agent:list" })]);

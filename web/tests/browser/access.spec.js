@@ -20,6 +20,8 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
   test.describe(theme, () => {
     test.use({ colorScheme: theme });
     test(`axe finds nothing serious on any main screen (${theme})`, async ({ app, shell }) => {
+      // Many screens.
+      test.slow();
       await shell.emulateMedia({ reducedMotion: "reduce", colorScheme: theme });
       await expect(shell.locator("html")).toHaveAttribute("data-theme", theme);
       await checkAccess(shell, "first run");

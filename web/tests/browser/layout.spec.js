@@ -109,6 +109,8 @@ test("nothing jumps when a turn starts and ends in view", async ({ app, shell })
 
 for (const width of [1440, 820, 390]) {
   test(`nothing overlaps, is cut off or too wide on any main screen at ${width} px`, async ({ app, shell }) => {
+    // Many screens.
+    test.slow();
     const fit = () => shell.setViewportSize({ width, height: 900 });
     const wide = () => shell.setViewportSize({ width: 1440, height: 900 });
     await shell.emulateMedia({ reducedMotion: "reduce" });

@@ -36,15 +36,22 @@ test("what is in view stays in place while older parts come in above", async ({ 
   const moved = await frame.locator("#log").evaluate(async (log) => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
     const turns = () => document.querySelectorAll(".turn").length;
-    // The session was just opened: its own layout comes to rest first.
-    for (let still = 0, height = 0; still < 10; still += 1) {
-      await frame();
-      if (log.scrollHeight !== height) still = 0;
-      height = log.scrollHeight;
-    }
+    const rest = async () => {
+      for (let still = 0, height = 0; still < 10; still += 1) {
+        await frame();
+        if (log.scrollHeight !== height) still = 0;
+        height = log.scrollHeight;
+      }
+    };
+    // The session was just opened: its own layout comes to rest first, then that of the place from which one scrolls on.
+    await rest();
     const count = turns();
     log.dispatchEvent(new WheelEvent("wheel"));
-    log.scrollTop = 700;
+    log.scrollTop = 2000;
+    await rest();
+    if (turns() !== count) throw new Error("older parts came before they were wanted");
+    log.dispatchEvent(new WheelEvent("wheel"));
+    log.scrollTop = 1500;
     const anchor = document.elementsFromPoint(innerWidth / 2, 300).map((node) => node.closest(".turn")).find(Boolean);
     const place = () => anchor?.getBoundingClientRect().top ?? NaN;
     let before = place();
@@ -57,6 +64,40 @@ test("what is in view stays in place while older parts come in above", async ({ 
   });
   expect(moved).toBeLessThan(4);
   expect(await frame.locator(".user-text").count()).toBeGreaterThan(before);
+});
+
+test("older parts and lists that cannot be had are said, and had later", async ({ page, startApp }) => {
+  const app = await startApp();
+  await app.stop();
+  writePast(app, 1000);
+  await app.start();
+  const refused = new Set(["session:page", "session:list"]);
+  await page.routeWebSocket(/\/ws/, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      const { type, requestId } = JSON.parse(String(message));
+      // Each kind once.
+      if (!refused.delete(type)) return server.send(message);
+      socket.send(JSON.stringify({ type: "error", requestId, code: "INTERNAL_ERROR", message: `No ${type} today.` }));
+    });
+  });
+  await page.goto(app.link);
+  await expect(page.getByRole("alert").getByText("No session:list today.")).toBeVisible();
+  await page.reload();
+  await sessionRow(page, "A long history").click();
+  const frame = current(page);
+  await expect(frame.getByText("Answer 250 of many")).toBeVisible();
+  const before = await frame.locator(".turn").count();
+  await frame.locator("#log").hover();
+  const scroll = () => page.mouse.wheel(0, -20_000);
+  await expect(async () => {
+    await scroll();
+    await expect(page.getByRole("alert").getByText("No session:page today.")).toBeVisible({ timeout: 500 });
+  }).toPass();
+  await expect.poll(async () => {
+    await scroll();
+    return frame.locator(".turn").count();
+  }, { timeout: 60_000, intervals: [200] }).toBeGreaterThan(before);
 });
 
 test("an agent that lost the conversation is said to have: context not restored", async ({ page, startApp }) => {
