@@ -40,8 +40,9 @@ pub fn end_leftovers() -> usize {
 /// Waits until nothing that an agent of this server was is there any more: also of one whose start was given up, which its
 /// guardian ends by itself. False if something is when the time is over.
 pub async fn all_gone(deadline: Instant) -> bool {
-    let (server, program) = (rustix::process::getpid(), own_program());
-    let is_left = || procfs::all_marked().any(|(_, mark)| server_of(&mark, &program) == Some(server));
+    let (own, program) = (rustix::process::getpid(), own_program());
+    let is_ours = |mark: &str| server_of(mark, &program).is_some_and(|server| server.pid == own && server.lives());
+    let is_left = || procfs::all_marked().any(|(_, mark)| is_ours(&mark));
     while is_left() {
         if Instant::now() >= deadline {
             return false;
@@ -58,7 +59,7 @@ fn left_behind() -> Vec<Pid> {
     let is_guarded =
         |pid: Pid| procfs::lineage(pid).any(|parent| procfs::name(parent).as_deref() == Some(guardian::NAME));
     procfs::all_marked()
-        .filter(|(_, mark)| server_lives(mark, &program) == Some(false))
+        .filter(|(_, mark)| server_of(mark, &program).is_some_and(|server| !server.lives()))
         .map(|(pid, _)| pid)
         .filter(|pid| !own.contains(pid) && procfs::shares_our_ids(*pid) && !is_guarded(*pid))
         .collect()
@@ -73,14 +74,24 @@ pub(crate) fn new_mark() -> String {
     format!("{}.{started}-{number}-{now}-{}", std::process::id(), own_program())
 }
 
-/// Whether the server that made this mark lives; none if it was not this program. A process that has its number and began
-/// at another time is not it.
-fn server_lives(mark: &str, program: &str) -> Option<bool> {
+/// The server that made a mark. A process that has its number and began at another time is not it.
+struct Server {
+    pid: Pid,
+    started: u64,
+}
+
+impl Server {
+    fn lives(&self) -> bool {
+        procfs::lives(self.pid) && procfs::started(self.pid) == Some(self.started)
+    }
+}
+
+/// None if it was not this program.
+fn server_of(mark: &str, program: &str) -> Option<Server> {
     let [server, _, _, of] = mark.splitn(4, '-').collect::<Vec<_>>().try_into().ok()?;
     let (pid, started) = server.split_once('.')?;
     let pid = Pid::from_raw(pid.parse().ok()?).filter(|_| of == program)?;
-    let started: u64 = started.parse().ok()?;
-    Some(procfs::lives(pid) && procfs::started(pid) == Some(started))
+    Some(Server { pid, started: started.parse().ok()? })
 }
 
 fn own_program() -> String {
@@ -95,10 +106,12 @@ mod tests {
     fn a_mark_tells_its_server_and_its_program() {
         let program = own_program();
         let mark = new_mark();
-        assert_eq!(server_lives(&mark, &program), Some(true));
-        assert_eq!(server_lives(&mark, "/another/program"), None);
+        let server = server_of(&mark, &program).unwrap();
+        assert_eq!(server.pid, rustix::process::getpid());
+        assert!(server.lives());
+        assert!(server_of(&mark, "/another/program").is_none());
         for nonsense in ["", "1", "1-2-3", "1-2-3-/p", "x.1-2-3-/p", "-1.1-2-3-/p", "0.1-1-2-/p"] {
-            assert_eq!(server_lives(nonsense, "/p"), None, "{nonsense}");
+            assert!(server_of(nonsense, "/p").is_none(), "{nonsense}");
         }
     }
 
@@ -107,6 +120,6 @@ mod tests {
         let program = own_program();
         let (pid, rest) = new_mark().split_once('.').map(|(pid, rest)| (pid.to_owned(), rest.to_owned())).unwrap();
         let (_, rest) = rest.split_once('-').unwrap();
-        assert_eq!(server_lives(&format!("{pid}.1-{rest}"), &program), Some(false));
+        assert!(!server_of(&format!("{pid}.1-{rest}"), &program).unwrap().lives());
     }
 }
