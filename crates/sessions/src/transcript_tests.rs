@@ -30,13 +30,7 @@ fn turn(transcript: &mut Transcript, number: usize, text: &Text) {
         error: None,
         body: ItemBody::Message { text: text.clone(), origin: Origin::Agent },
     });
-    transcript.turn(&TurnEvent::TurnComplete {
-        turn_id,
-        session_id,
-        status: TurnStatus::Completed,
-        usage: None,
-        at,
-    });
+    transcript.turn(&TurnEvent::TurnComplete { turn_id, session_id, status: TurnStatus::Completed, usage: None, at });
 }
 
 fn shown(transcript: &Transcript) -> Vec<String> {

@@ -8,7 +8,7 @@ use super::{Figure, assert_peak, forget_peak, memory_kib};
 use crate::{Desk, Screen, Window};
 
 /// Messages of one turn, a mebibyte each. Far below what one turn may bring.
-const MESSAGES_PER_TURN: usize = 32;
+const MESSAGES_PER_TURN: usize = 8;
 /// What one turn may bring at most is held once as it was said and once as it is shown, and a little more.
 const ONE_TURN_KIB_MAX: u64 = 1024 * 1024;
 /// However many turns there were: what a session keeps at hand, and what is under way.
@@ -29,7 +29,7 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     let mut screen = Screen::open(&mut window, &session).await;
     forget_peak(&desk.app);
     let begun = Instant::now();
-    let end = screen.converse(&mut window, &format!("big-flood:{mebibytes}")).await;
+    let end = long_turn(&mut screen, &mut window, &format!("big-flood:{mebibytes}")).await;
     let TurnEvent::TurnError { error_message, .. } = end else { panic!("the turn ended with {end:?}") };
     let mut figures = vec![Figure::time(format!("{mebibytes} MiB in one turn: until it is stopped"), begun)];
     figures.push(Figure::new("what the user is told", error_message));
@@ -42,7 +42,7 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     figures
 }
 
-/// So many mebibytes, a few dozen to a turn, watched by a page and a plain window; none of it is an error.
+/// So many mebibytes, a few to a turn, watched by a page and a plain window; none of it is an error.
 ///
 /// # Panics
 /// When a window ends with other words, or the memory the server takes grows with what was said.
@@ -79,6 +79,21 @@ pub async fn many_turns(mebibytes: usize) -> Vec<Figure> {
     figures.push(Figure::memory("memory after it", now));
     figures.push(Figure::memory("the most memory the server had", assert_peak(&desk.app, MANY_TURNS_KIB_MAX)));
     figures
+}
+
+/// Sends, and shows everything up to the end of that turn, however long it takes.
+async fn long_turn(screen: &mut Screen, window: &mut Window, content: &str) -> TurnEvent {
+    let message = ClientMessage::SessionSend { session_id: screen.session.clone(), content: content.into() };
+    window.ask(&message).await;
+    let reading = tokio::time::timeout(FLOOD_TIME_MAX, async {
+        loop {
+            screen.take(&window.next_frame().await);
+            if let Some(end) = screen.turns.last().filter(|turn| turn.is_end()) {
+                break end.clone();
+            }
+        }
+    });
+    reading.await.unwrap_or_else(|_| panic!("the turn never ended"))
 }
 
 /// Until it is taken: the agent may still be saying what nobody listens to.

@@ -64,10 +64,7 @@ pub async fn many_sessions(sessions: usize, pieces: usize) -> Vec<Figure> {
         assert!(screen.is_settled(), "{id} shows something open");
     }
     let words_kib = (words.len() * sessions) as u64 / 1024;
-    let peak = assert_peak(
-        &desk.app,
-        SERVER_KIB_MAX + SESSION_KIB_MAX * sessions as u64 + TIMES_ITS_WORDS * words_kib,
-    );
+    let peak = assert_peak(&desk.app, SERVER_KIB_MAX + SESSION_KIB_MAX * sessions as u64 + TIMES_ITS_WORDS * words_kib);
     figures.push(Figure::memory("the most memory the server had", peak));
     figures
 }

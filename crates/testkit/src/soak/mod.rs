@@ -12,6 +12,7 @@ mod talks;
 mod visitors;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use protocol::{CliType, ClientMessage, ProjectId, ServerMessage};
@@ -122,10 +123,14 @@ async fn bad_hour(
     let over = CancellationToken::new();
     let sessions: Vec<_> = talks.iter().map(|talk| talk.session().clone()).collect();
     let wild_log = app.home().join("agent-state").join(WILD).join("log");
-    let talking = async {
-        join_all(talks.iter_mut().map(|talk| talk.turns(plan.turns))).await;
-        over.cancel();
-    };
+    let talking_still = AtomicUsize::new(talks.len());
+    let talking = join_all(talks.iter_mut().map(async |talk| {
+        talk.turns(plan.turns).await;
+        if talking_still.fetch_sub(1, Ordering::Relaxed) == 1 {
+            over.cancel();
+        }
+        talk.look_on(&over).await;
+    }));
     let mut seeds = std::iter::repeat_with(|| random.fork());
     let mut seed = || seeds.next().unwrap_or_default();
     let (_, reloads, asked, nonsense, deaf, killed, ()) = tokio::join!(
