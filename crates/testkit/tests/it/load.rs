@@ -34,6 +34,7 @@ async fn a_turn_without_end_is_stopped_with_a_word_about_it_and_the_session_goes
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_says_more_than_memory_holds_goes_on_in_bounded_memory() {
-    let figures = load::many_turns(size(16, 10_240)).await;
+    let (script, bytes) = if size(0, 1) == 0 { ("flood:2000", 18_000) } else { ("big-flood:1", 1 << 20) };
+    let figures = load::many_turns(size(32, 10_240), script, bytes).await;
     println!("{}", load::table("output in turn after turn", &figures));
 }
