@@ -3,7 +3,8 @@
 //! An id is a short string of harmless characters. None can be read as a command-line flag, a path or a URL part.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -185,7 +186,17 @@ macro_rules! generated {
         }
     )*};
 }
-generated!(TurnId, ItemId, CallId, EventId);
+generated!(TurnId, ItemId, CallId);
+
+impl EventId {
+    /// A fresh, time-ordered id of our own. There is one for every piece an agent says, so it is counted: to draw each
+    /// from the system's randomness would cost a call to the kernel.
+    pub fn generate() -> Self {
+        static PROCESS: LazyLock<uuid::Uuid> = LazyLock::new(uuid::Uuid::now_v7);
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        Self(format!("{}-{:012x}", PROCESS.simple(), COUNT.fetch_add(1, Ordering::Relaxed)).into())
+    }
+}
 
 /// An id an agent chose for something inside its own stream may hold any character. It is kept when it is harmless
 /// and replaced by a stable digest when it is not, so that the same foreign id always gives the same id of ours.
@@ -239,6 +250,13 @@ mod tests {
         assert_eq!(CallId::from_foreign("toolu_01").as_str(), "toolu_01");
         assert_eq!(CallId::from_foreign("a b/c"), CallId::from_foreign("a b/c"));
         assert_ne!(CallId::from_foreign("a b/c"), CallId::from_foreign("a b/d"));
+    }
+
+    #[test]
+    fn events_are_numbered_in_order_and_their_ids_can_be_read_back() {
+        let ids: Vec<EventId> = (0..1000).map(|_| EventId::generate()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0].as_str() < pair[1].as_str()));
+        assert!(ids.iter().all(|id| EventId::parse(id.as_str()).as_ref() == Ok(id)));
     }
 
     #[test]

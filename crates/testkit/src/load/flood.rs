@@ -7,8 +7,8 @@ use protocol::{ClientMessage, ErrorCode, ServerFrame, TurnEvent};
 use super::{Figure, assert_peak, forget_peak, memory_kib};
 use crate::{Desk, Screen, Window};
 
-/// Messages of one turn, a mebibyte each. Far below what one turn may bring.
-const MESSAGES_PER_TURN: usize = 32;
+/// Messages of one turn. Far below what one turn may bring.
+const MESSAGES_PER_TURN: usize = 8;
 /// What one turn may bring at most is held once as it was said and once as it is shown, and a little more.
 const ONE_TURN_KIB_MAX: u64 = 1024 * 1024;
 /// However many turns there were: what a session keeps at hand, and what is under way.
@@ -29,7 +29,7 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     let mut screen = Screen::open(&mut window, &session).await;
     forget_peak(&desk.app);
     let begun = Instant::now();
-    let end = screen.converse(&mut window, &format!("big-flood:{mebibytes}")).await;
+    let end = long_turn(&mut screen, &mut window, &format!("big-flood:{mebibytes}")).await;
     let TurnEvent::TurnError { error_message, .. } = end else { panic!("the turn ended with {end:?}") };
     let mut figures = vec![Figure::time(format!("{mebibytes} MiB in one turn: until it is stopped"), begun)];
     figures.push(Figure::new("what the user is told", error_message));
@@ -42,20 +42,21 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     figures
 }
 
-/// So many mebibytes, a few dozen to a turn, watched by a page and a plain window; none of it is an error.
+/// So many messages, a few to a turn, watched by a page and a plain window; none of it is an error. Each is what the
+/// scripted agent says to `script`: so many bytes.
 ///
 /// # Panics
 /// When a window ends with other words, or the memory the server takes grows with what was said.
-pub async fn many_turns(mebibytes: usize) -> Vec<Figure> {
+pub async fn many_turns(messages: usize, script: &str, bytes: usize) -> Vec<Figure> {
     let desk = Desk::start().await;
     let (mut page, mut plain) = (desk.app.view_window().await, desk.app.window().await);
     let session = desk.create(&mut page, "codex").await.id;
     let mut on_page = Screen::open(&mut page, &session).await;
     let mut in_full = Screen::open(&mut plain, &session).await;
-    let turns = mebibytes.div_ceil(MESSAGES_PER_TURN);
+    let turns = messages.div_ceil(MESSAGES_PER_TURN);
     let begun = Instant::now();
     for turn in 0..turns {
-        let messages = (0..MESSAGES_PER_TURN).map(|number| format!("again:{turn}.{number} \nbig-flood:1\n"));
+        let messages = (0..MESSAGES_PER_TURN).map(|number| format!("again:{turn}.{number} \n{script}\n"));
         let prompt = messages.collect::<String>();
         let (end, _) = tokio::join!(on_page.converse(&mut page, &prompt), in_full.until_turn_end(&mut plain));
         assert!(matches!(end, TurnEvent::TurnComplete { .. }), "turn {turn} ended with {end:?}");
@@ -64,21 +65,36 @@ pub async fn many_turns(mebibytes: usize) -> Vec<Figure> {
             assert_eq!(said.len(), MESSAGES_PER_TURN, "every message of turn {turn}");
             for (number, text) in said.iter().enumerate() {
                 let words = text.strip_prefix(&format!("{turn}.{number} "));
-                assert!(words.is_some_and(|words| words.len() == 1 << 20), "message {number} of turn {turn} is whole");
+                assert!(words.is_some_and(|words| words.len() == bytes), "message {number} of turn {turn} is whole");
             }
             assert!(screen.is_settled());
             // A test need not hold what a browser would.
             screen.items.clear();
         }
     }
-    let said = turns * MESSAGES_PER_TURN;
-    let mut figures = vec![Figure::time(format!("{said} MiB in {turns} turns"), begun)];
-    let rate = said as f64 / begun.elapsed().as_secs_f64();
-    figures.push(Figure::new("MiB a second, to a page and a plain window", format!("{rate:.0}")));
+    let mebibytes = (turns * MESSAGES_PER_TURN * bytes) as f64 / f64::from(1 << 20);
+    let mut figures = vec![Figure::time(format!("{mebibytes:.0} MiB in {turns} turns"), begun)];
+    let rate = mebibytes / begun.elapsed().as_secs_f64();
+    figures.push(Figure::new("MiB a second, to a page and a plain window", format!("{rate:.1}")));
     let (now, _) = memory_kib(&desk.app);
     figures.push(Figure::memory("memory after it", now));
     figures.push(Figure::memory("the most memory the server had", assert_peak(&desk.app, MANY_TURNS_KIB_MAX)));
     figures
+}
+
+/// Sends, and shows everything up to the end of that turn, however long it takes.
+async fn long_turn(screen: &mut Screen, window: &mut Window, content: &str) -> TurnEvent {
+    let message = ClientMessage::SessionSend { session_id: screen.session.clone(), content: content.into() };
+    window.ask(&message).await;
+    let reading = tokio::time::timeout(FLOOD_TIME_MAX, async {
+        loop {
+            screen.take(&window.next_frame().await);
+            if let Some(end) = screen.turns.last().filter(|turn| turn.is_end()) {
+                break end.clone();
+            }
+        }
+    });
+    reading.await.unwrap_or_else(|_| panic!("the turn never ended"))
 }
 
 /// Until it is taken: the agent may still be saying what nobody listens to.

@@ -12,6 +12,7 @@ mod talks;
 mod visitors;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use protocol::{CliType, ClientMessage, ProjectId, ServerMessage};
@@ -83,7 +84,7 @@ pub async fn run(plan: Plan) -> Report {
             }
         }
         // One turn each, so that the agents run before the disk is ever full and the handles are counted.
-        join_all(talks.iter_mut().map(|talk| talk.turns(1))).await;
+        take_turns(&mut talks, 1, &CancellationToken::new()).await;
         let handles_before = census::handles(app.pid());
         bad_hour(&app, plan, &mut books, &mut talks, &mut random, &mut report).await;
         // Quiet: what windows brought is gone, and every window that stayed shows the same words.
@@ -122,10 +123,7 @@ async fn bad_hour(
     let over = CancellationToken::new();
     let sessions: Vec<_> = talks.iter().map(|talk| talk.session().clone()).collect();
     let wild_log = app.home().join("agent-state").join(WILD).join("log");
-    let talking = async {
-        join_all(talks.iter_mut().map(|talk| talk.turns(plan.turns))).await;
-        over.cancel();
-    };
+    let talking = take_turns(talks, plan.turns, &over);
     let mut seeds = std::iter::repeat_with(|| random.fork());
     let mut seed = || seeds.next().unwrap_or_default();
     let (_, reloads, asked, nonsense, deaf, killed, ()) = tokio::join!(
@@ -140,6 +138,19 @@ async fn bad_hour(
     report.windows += reloads + deaf;
     report.requests_answered += asked + nonsense;
     report.agents_killed += killed;
+}
+
+/// So many turns of each session, side by side; whoever is done looks on. Then it is over.
+async fn take_turns(talks: &mut [Talk], count: usize, over: &CancellationToken) {
+    let talking = AtomicUsize::new(talks.len());
+    join_all(talks.iter_mut().map(async |talk| {
+        talk.turns(count).await;
+        if talking.fetch_sub(1, Ordering::Relaxed) == 1 {
+            over.cancel();
+        }
+        talk.look_on(over).await;
+    }))
+    .await;
 }
 
 /// The server ends with every session in a turn and every window open: killed, or stopped.

@@ -1,6 +1,7 @@
 //! One session and the window that talks to it, with all that was said.
 
 use protocol::{CliType, ClientMessage, Origin, ProjectId, ServerMessage, SessionId, TurnEvent, TurnStatus};
+use tokio_util::sync::CancellationToken;
 
 use super::scenes::{self, Scene};
 use super::{Report, census};
@@ -105,6 +106,23 @@ impl Talk {
         self.watching = watching;
     }
 
+    /// Reads on while others still talk: a window that nobody reads answers no pings, and is let go for it.
+    pub(super) async fn look_on(&mut self, over: &CancellationToken) {
+        let mut watching = self.watching.take();
+        let read = async {
+            loop {
+                self.screen.take(&self.window.next_frame().await);
+            }
+        };
+        let watch = async {
+            while let Some((window, screen)) = &mut watching {
+                screen.take(&window.next_frame().await);
+            }
+        };
+        tokio::select! { () = over.cancelled() => {} () = read => {} () = watch => {} }
+        self.watching = watching;
+    }
+
     async fn turn(&mut self, scene: Scene) {
         self.open = Some(scene.clone());
         let before = self.screen.said().concat().len();
@@ -157,7 +175,7 @@ impl Talk {
 
     /// Until it is taken: an agent that was just lost is not there for a moment.
     async fn send(&mut self, content: &str) {
-        let never = tokio_util::sync::CancellationToken::new();
+        let never = CancellationToken::new();
         self.screen.turns.clear();
         // Why it was not taken, one line for each reason in a row.
         let mut refusals = Vec::<String>::new();
