@@ -66,8 +66,8 @@ export function mountTree(root, { store, activeSession }) {
     return list.filter((session, at) => at < SHOWN_MAX || needsYou(session.attention) || session.id === activeSession());
   }
 
-  /** @param {Project} project */
-  function drawProject(project) {
+  /** A project's own row. @param {Project} project */
+  function drawHeader(project) {
     const own = branch(project);
     const list = store.sessionsOf(project.id);
     const expanded = !collapsed[project.id];
@@ -76,6 +76,12 @@ export function mountTree(root, { store, activeSession }) {
       project, expanded, hint: twins ? parentName(project.path) : "", count: list.length,
       attention: mostUrgent(list.map(({ attention }) => attention)),
     });
+    return { own, list, expanded };
+  }
+
+  /** @param {Project} project */
+  function drawProject(project) {
+    const { own, list, expanded } = drawHeader(project);
     /** @type {Node[]} */
     const nodes = [own.row];
     if (expanded) {
@@ -154,8 +160,8 @@ export function mountTree(root, { store, activeSession }) {
         for (const id of branches.keys()) if (!store.project(id)) branches.delete(id);
         // A new name may be the twin of an old one, so every header is looked at.
         for (const project of store.state.projects) {
-          if (branches.has(project.id)) waiting.add(project.id);
-          else drawProject(project);
+          if (!branches.has(project.id)) drawHeader(project);
+          waiting.add(project.id);
         }
         const groups = store.state.projects.map((project) => branch(project).group);
         const left = groupThatLoses(groups);
