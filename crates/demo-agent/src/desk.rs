@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::scenes;
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, Update};
 use crate::texts::COMMANDS;
 
 #[derive(Debug)]
@@ -99,12 +99,10 @@ impl Desk {
         let Some(past) = self.sessions.past(&session) else {
             return self.refuse(id, &acp::Error::resource_not_found(Some(session)));
         };
-        let used = past.iter().rev().find_map(|update| match update {
-            acp::SessionUpdate::UsageUpdate(usage) => Some(usage.used),
-            _ => None,
-        });
+        let is_usage = |update: &&Update| update.get("sessionUpdate").is_some_and(|kind| kind == "usage_update");
+        let used = past.iter().rev().find(is_usage).and_then(|update| update.get("used")?.as_u64());
         if replay {
-            past.into_iter().for_each(|update| self.update(&session, update));
+            past.into_iter().for_each(|update| self.update(&session, &update));
         }
         let mut state = self.lock();
         state.cancelled.remove(&session);
@@ -159,7 +157,7 @@ impl Desk {
     fn offer_commands(&self, session: &str) {
         let command = |(name, description): &(&str, &str)| acp::AvailableCommand::new(*name, *description);
         let commands = COMMANDS.iter().map(command).collect();
-        self.update(session, acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands)));
+        self.update(session, &acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands)));
     }
 
     /// Waits as long as a word takes. False when the prompt was cancelled.
@@ -200,8 +198,8 @@ impl Desk {
         receiver.recv().ok()
     }
 
-    pub(crate) fn update(&self, session: &str, update: acp::SessionUpdate) {
-        let params = acp::SessionNotification::new(session.to_owned(), update);
+    pub(crate) fn update(&self, session: &str, update: &impl Serialize) {
+        let params = json!({"sessionId": session, "update": update});
         self.say(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
 

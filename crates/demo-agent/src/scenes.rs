@@ -24,7 +24,7 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
     stage.record.prompt(prompt);
     if is_first {
         let title: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
-        desk.update(session, acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title)));
+        desk.update(session, &acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title)));
     }
     let words: Vec<String> = prompt
         .split(|letter: char| !letter.is_alphanumeric())
@@ -98,7 +98,7 @@ impl Stage<'_> {
     /// Whatever is shown is written down first.
     fn show(&self, update: acp::SessionUpdate) {
         self.record.update(&update);
-        self.desk.update(self.session, update);
+        self.desk.update(self.session, &update);
     }
 
     fn say(&self, text: &str) -> Result<(), Cancelled> {

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::texts;
 
@@ -22,6 +23,9 @@ const FILE_MODE: u32 = 0o600;
 #[derive(Debug)]
 pub(crate) struct Sessions(Option<PathBuf>);
 
+/// A session update as it was said: it is only said again, so nobody reads it into types.
+pub(crate) type Update = serde_json::Map<String, Value>;
+
 /// A line of the file: when, and one of the other fields.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +35,7 @@ pub(crate) struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    update: Option<acp::SessionUpdate>,
+    update: Option<Update>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<End>,
 }
@@ -75,7 +79,7 @@ impl Sessions {
     }
 
     /// None for a session that never was spoken to.
-    pub(crate) fn past(&self, session: &str) -> Option<Vec<acp::SessionUpdate>> {
+    pub(crate) fn past(&self, session: &str) -> Option<Vec<Update>> {
         Some(told_again(&std::fs::read_to_string(self.path(session)?).ok()?))
     }
 
@@ -111,7 +115,9 @@ impl Record {
     }
 
     pub(crate) fn update(&self, update: &acp::SessionUpdate) {
-        self.write(Line { update: Some(update.clone()), ..Line::default() });
+        if let Ok(Value::Object(update)) = serde_json::to_value(update) {
+            self.write(Line { update: Some(update), ..Line::default() });
+        }
     }
 
     pub(crate) fn end(&self, end: End) {
@@ -133,8 +139,8 @@ impl Record {
 }
 
 /// The updates that bring the file's conversation back.
-fn told_again(text: &str) -> Vec<acp::SessionUpdate> {
-    let mut told: Vec<acp::SessionUpdate> = Vec::new();
+fn told_again(text: &str) -> Vec<Update> {
+    let mut told: Vec<Update> = Vec::new();
     let (mut is_open, mut said_at) = (false, 0);
     for line in text.lines() {
         let Some(line) = read(line) else { continue };
@@ -143,8 +149,7 @@ fn told_again(text: &str) -> Vec<acp::SessionUpdate> {
                 told.push(interruption(said_at));
             }
             is_open = true;
-            let prompt = acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(prompt.into()));
-            told.push(dated(prompt, line.at_ms));
+            told.push(dated(words("user_message_chunk", &prompt), line.at_ms));
         }
         if let Some(update) = line.update {
             let joined = told.last_mut().is_some_and(|last| join(last, &update));
@@ -158,10 +163,7 @@ fn told_again(text: &str) -> Vec<acp::SessionUpdate> {
         match end {
             End::Finished => {}
             End::Cancelled => told.push(interruption(said_at)),
-            End::Failed => {
-                let words = acp::ContentChunk::new(texts::FAILURE.to_owned().into());
-                told.push(dated(acp::SessionUpdate::AgentMessageChunk(words), said_at));
-            }
+            End::Failed => told.push(dated(words("agent_message_chunk", texts::FAILURE), said_at)),
         }
     }
     if is_open {
@@ -170,49 +172,53 @@ fn told_again(text: &str) -> Vec<acp::SessionUpdate> {
     told
 }
 
+fn words(kind: &str, text: &str) -> Update {
+    let content = json!({"type": "text", "text": text});
+    Update::from_iter([("sessionUpdate".to_owned(), kind.into()), ("content".to_owned(), content)])
+}
+
 /// Says when it was. The protocol leaves `_meta` for such things.
-fn dated(mut update: acp::SessionUpdate, at_ms: u64) -> acp::SessionUpdate {
-    let meta = match &mut update {
-        acp::SessionUpdate::UserMessageChunk(chunk)
-        | acp::SessionUpdate::AgentMessageChunk(chunk)
-        | acp::SessionUpdate::AgentThoughtChunk(chunk) => &mut chunk.meta,
-        acp::SessionUpdate::ToolCall(call) => &mut call.meta,
-        acp::SessionUpdate::ToolCallUpdate(call) => &mut call.meta,
-        acp::SessionUpdate::UsageUpdate(usage) => &mut usage.meta,
-        _ => return update,
-    };
+fn dated(mut update: Update, at_ms: u64) -> Update {
     if at_ms > 0 {
-        meta.get_or_insert_default().insert("timestampMs".to_owned(), at_ms.into());
+        let meta = update.entry("_meta").or_insert_with(|| json!({}));
+        if meta.is_null() {
+            *meta = json!({});
+        }
+        if let Value::Object(meta) = meta {
+            meta.insert("timestampMs".to_owned(), at_ms.into());
+        }
     }
     update
 }
 
 /// The first versions wrote bare updates. What is no line, as the last one of a program that was killed, is passed over.
 fn read(line: &str) -> Option<Line> {
+    let bare = |line| serde_json::from_str(line).ok().filter(|update: &Update| update.contains_key("sessionUpdate"));
     serde_json::from_str(line)
         .ok()
-        .or_else(|| serde_json::from_str(line).ok().map(|update| Line { update: Some(update), ..Line::default() }))
+        .or_else(|| bare(line).map(|update| Line { update: Some(update), ..Line::default() }))
 }
 
 /// The protocol has no word for it in a replay. This is what Claude Code leaves where it was stopped, and clients know it.
-fn interruption(at_ms: u64) -> acp::SessionUpdate {
-    let words = acp::ContentChunk::new("[Request interrupted by user]".to_owned().into());
-    dated(acp::SessionUpdate::UserMessageChunk(words), at_ms)
+fn interruption(at_ms: u64) -> Update {
+    dated(words("user_message_chunk", "[Request interrupted by user]"), at_ms)
 }
 
 /// A text that came word by word is told in one piece.
-fn join(last: &mut acp::SessionUpdate, next: &acp::SessionUpdate) -> bool {
-    let (last, next) = match (last, next) {
-        (acp::SessionUpdate::AgentMessageChunk(last), acp::SessionUpdate::AgentMessageChunk(next))
-        | (acp::SessionUpdate::AgentThoughtChunk(last), acp::SessionUpdate::AgentThoughtChunk(next)) => (last, next),
-        _ => return false,
+fn join(last: &mut Update, next: &Update) -> bool {
+    let is_text = |update: &Update| {
+        matches!(
+            update.get("sessionUpdate").and_then(Value::as_str),
+            Some("agent_message_chunk" | "agent_thought_chunk")
+        ) && update.get("messageId").is_some_and(Value::is_string)
     };
-    if last.message_id.is_none() || last.message_id != next.message_id {
+    if !is_text(last) || ["sessionUpdate", "messageId"].iter().any(|&field| last.get(field) != next.get(field)) {
         return false;
     }
-    match (&mut last.content, &next.content) {
-        (acp::ContentBlock::Text(last), acp::ContentBlock::Text(next)) => {
-            last.text.push_str(&next.text);
+    let Some(more) = next.get("content").and_then(|content| content["text"].as_str()) else { return false };
+    match last.get_mut("content").and_then(|content| content.get_mut("text")) {
+        Some(Value::String(text)) => {
+            text.push_str(more);
             true
         }
         _ => false,
@@ -223,17 +229,8 @@ fn join(last: &mut acp::SessionUpdate, next: &acp::SessionUpdate) -> bool {
 mod tests {
     use super::*;
 
-    fn words(told: &[acp::SessionUpdate]) -> Vec<String> {
-        let of = |update: &acp::SessionUpdate| match update {
-            acp::SessionUpdate::UserMessageChunk(chunk) | acp::SessionUpdate::AgentMessageChunk(chunk) => {
-                match &chunk.content {
-                    acp::ContentBlock::Text(text) => text.text.clone(),
-                    other => format!("{other:?}"),
-                }
-            }
-            other => format!("{other:?}"),
-        };
-        told.iter().map(of).collect()
+    fn all_words(told: &[Update]) -> Vec<&str> {
+        told.iter().map(|update| update["content"]["text"].as_str().unwrap()).collect()
     }
 
     const SAYS: &str =
@@ -244,15 +241,18 @@ mod tests {
         let half = r#"{"update":{"sessionUpdate":"agent_mess"#;
         let text = format!("{{\"prompt\":\"one\"}}\n{SAYS}\n{SAYS}\n{half}\n{{\"prompt\":\"two\"}}\n{SAYS}");
         let interrupted = "[Request interrupted by user]";
-        assert_eq!(words(&told_again(&text)), ["one", "so so ", interrupted, "two", "so ", interrupted]);
+        assert_eq!(all_words(&told_again(&text)), ["one", "so so ", interrupted, "two", "so ", interrupted]);
     }
 
     #[test]
     fn every_end_is_told() {
         let text =
             ["finished", "cancelled", "failed"].map(|end| format!("{{\"prompt\":\"{end}\"}}\n{{\"end\":\"{end}\"}}"));
-        let told = words(&told_again(&text.join("\n")));
-        assert_eq!(told, ["finished", "cancelled", "[Request interrupted by user]", "failed", texts::FAILURE]);
+        let told = told_again(&text.join("\n"));
+        assert_eq!(
+            all_words(&told),
+            ["finished", "cancelled", "[Request interrupted by user]", "failed", texts::FAILURE]
+        );
     }
 
     #[test]
@@ -260,6 +260,6 @@ mod tests {
         let user = r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"hello"}}"#;
         let agent =
             r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I am"},"messageId":"m"}"#;
-        assert_eq!(words(&told_again(&format!("{user}\n{agent}\n"))), ["hello", "I am"]);
+        assert_eq!(all_words(&told_again(&format!("{user}\n{agent}\n"))), ["hello", "I am"]);
     }
 }
