@@ -4,6 +4,7 @@
 //! for a look-up and never across an await.
 
 mod drain;
+mod renamed;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ pub(crate) struct HubCore {
     states: Mutex<HashMap<SessionId, SessionState>>,
     /// The last number of sessions whose task has ended; the next one goes on from there.
     numbers: Mutex<HashMap<SessionId, u64>>,
+    renamed: Mutex<renamed::Renamed>,
     newborn: mpsc::Sender<Session>,
     tasks: TaskTracker,
     /// The server's end has begun: nothing new is taken up.
@@ -101,6 +103,7 @@ impl Hub {
             sessions: Mutex::default(),
             states: Mutex::default(),
             numbers: Mutex::default(),
+            renamed: Mutex::default(),
             newborn,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -161,20 +164,22 @@ impl Hub {
         self.core.create_session(cli_type, &project, None).await
     }
 
-    /// Opens a session without a window, so that it is ready.
-    pub async fn load_session(&self, id: &SessionId) -> Result<(), ServiceError> {
-        self.core.ask(id, |reply| Command::Ready { reply }).await
+    /// Opens a session without a window, so that it is ready. Gives the id it has then.
+    pub async fn load_session(&self, id: &SessionId) -> Result<SessionId, ServiceError> {
+        self.core.ask(id, |reply| Command::Ready { reply }).await?;
+        Ok(self.core.current(id))
     }
 
     pub fn list_sessions(&self, project: &ProjectId) -> Result<Vec<SessionSummary>, ServiceError> {
         self.core.sessions(project)
     }
 
-    /// Whether a process stands behind it, and its state.
-    pub fn session_status(&self, id: &SessionId) -> Result<(bool, SessionState), ServiceError> {
-        let record = self.core.record(id)?;
-        let alive = self.core.registry.get(&record.cli_type).is_ok_and(|p| p.is_alive(&id.agent_session_id()));
-        Ok((alive, self.core.state_of(id)))
+    /// The id it has now, whether a process stands behind it, and its state.
+    pub fn session_status(&self, id: &SessionId) -> Result<(SessionId, bool, SessionState), ServiceError> {
+        let SessionRecord { id, cli_type, .. } = self.core.record(id)?;
+        let alive = self.core.registry.get(&cli_type).is_ok_and(|p| p.is_alive(&id.agent_session_id()));
+        let state = self.core.state_of(&id);
+        Ok((id, alive, state))
     }
 
     pub async fn send(&self, id: &SessionId, content: String) -> Result<TurnId, ServiceError> {
@@ -328,8 +333,7 @@ impl HubCore {
         command: impl FnOnce(oneshot::Sender<Result<(), ServiceError>>) -> Command,
     ) -> Result<(), ServiceError> {
         self.record(id)?;
-        let live = lock(&self.sessions).get(id).cloned();
-        let Some(sender) = live else { return Ok(()) };
+        let Some(sender) = self.live(id) else { return Ok(()) };
         let (reply, answer) = oneshot::channel();
         if sender.send(command(reply)).await.is_err() {
             return Ok(());
@@ -343,18 +347,19 @@ impl HubCore {
         let record = self.record(id)?;
         let provider = Arc::clone(self.registry.get(&record.cli_type)?);
         let (directory, prompted) = self.place_of(id)?;
-        let (sender, session) = {
+        let (sender, id, commands) = {
             let mut sessions = lock(&self.sessions);
-            if let Some(sender) = sessions.get(id) {
+            // Looked up under the lock: its task is never missed while it changes its id.
+            let id = self.current(id);
+            if let Some(sender) = sessions.get(&id) {
                 return Ok(sender.clone());
             }
             self.unless_stopping()?;
             let (sender, commands) = mpsc::channel(COMMANDS_MAX);
             sessions.insert(id.clone(), sender.clone());
-            (sender, (provider, commands))
+            (sender, id, commands)
         };
-        let (provider, commands) = session;
-        self.give_birth(Session::opened(Arc::clone(self), id.clone(), provider, directory, prompted, commands)).await?;
+        self.give_birth(Session::opened(Arc::clone(self), id, provider, directory, prompted, commands)).await?;
         Ok(sender)
     }
 
@@ -366,13 +371,16 @@ impl HubCore {
     }
 
     pub(crate) fn live(&self, id: &SessionId) -> Option<mpsc::Sender<Command>> {
-        lock(&self.sessions).get(id).cloned()
+        let sessions = lock(&self.sessions);
+        sessions.get(&self.current(id)).cloned()
     }
 
     pub(crate) fn forget(&self, id: &SessionId) {
         let mut sessions = lock(&self.sessions);
-        if sessions.get(id).is_some_and(mpsc::Sender::is_closed) {
-            sessions.remove(id);
+        for id in [id, &self.current(id)] {
+            if sessions.get(id).is_some_and(mpsc::Sender::is_closed) {
+                sessions.remove(id);
+            }
         }
     }
 
@@ -403,21 +411,6 @@ impl HubCore {
         lock(&self.numbers).get(id).copied().unwrap_or(0)
     }
 
-    /// The agent goes on under another id; so do the list, the state and every window.
-    pub(crate) fn rename_session(&self, old: &SessionId, new: &SessionId) {
-        let mut sessions = lock(&self.sessions);
-        if let Some(sender) = sessions.remove(old) {
-            sessions.insert(new.clone(), sender);
-        }
-        drop(sessions);
-        let mut states = lock(&self.states);
-        if let Some(state) = states.remove(old) {
-            states.insert(new.clone(), state);
-        }
-        drop(states);
-        self.broadcast(ServerMessage::SessionRenamed { session_id: old.clone(), new_session_id: new.clone() });
-    }
-
     /// The first message of a session becomes its title, on disk and in every window before the agent has it.
     pub(crate) async fn title_by(&self, id: &SessionId, content: &str) {
         let untitled = |record: &SessionRecord| !record.prompted && record.title == NEW_SESSION_TITLE;
@@ -434,19 +427,27 @@ impl HubCore {
 
     /// The agent took a message, so from now on the session is on its disk too.
     pub(crate) async fn was_prompted(&self, id: &SessionId) {
-        if self.catalog.session(id).is_some_and(|record| !record.prompted)
-            && let Err(error) = self.catalog.mark_prompted(id).await
-        {
+        let Ok(record) = self.record(id) else { return };
+        if record.prompted {
+            return;
+        }
+        let mut marked = self.catalog.mark_prompted(&record.id).await;
+        if let Err(catalog::CatalogError::SessionNotFound(_)) = marked {
+            // Its new id was saved just before. Without the mark its agent would begin it anew over what was said.
+            marked = self.catalog.mark_prompted(&self.current(id)).await;
+        }
+        if let Err(error) = marked {
             tracing::error!(session = %id, %error, "could not save that the session was begun");
         }
     }
 
     pub(crate) fn publish_state(&self, id: &SessionId, state: &SessionState) {
+        // One that is getting another id is told of once it has it.
+        let Some(record) = self.catalog.session(id) else { return };
         let before = lock(&self.states).insert(id.clone(), state.clone());
         if before.as_ref() == Some(state) {
             return;
         }
-        let Some(record) = self.catalog.session(id) else { return };
         let (session_id, last_active_at) = (id.clone(), record.last_active_at);
         let news = ServerMessage::SessionState { session_id, state: state.clone(), last_active_at };
         let frame = Frame::of(news, None);
@@ -457,7 +458,7 @@ impl HubCore {
 
     /// Someone looked at the session, in some window.
     pub(crate) async fn seen(&self, id: &SessionId) -> Result<(), ServiceError> {
-        self.record(id)?;
+        let id = &self.record(id)?.id;
         match self.live(id) {
             Some(session) => drop(session.send(Command::Seen).await),
             // Its task is gone; what it left to be seen is cleared here.
@@ -477,7 +478,8 @@ impl HubCore {
     }
 
     pub(crate) fn record(&self, id: &SessionId) -> Result<SessionRecord, ServiceError> {
-        self.catalog.session(id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
+        let record = self.catalog.session(id).or_else(|| self.catalog.session(&self.current(id)));
+        record.ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
     }
 
     /// The message the session was working on when the server ended, or works on now.

@@ -147,6 +147,7 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             core.ask_live(&session_id, |reply| Command::Cancel { requester: canceller, reply }).await?;
         }
         ClientMessage::SessionArchive { session_id } => {
+            let session_id = core.current(&session_id);
             core.catalog().archive(&session_id).await?;
             core.broadcast_as_answer(
                 ServerMessage::SessionArchived { session_id: session_id.clone() },
@@ -161,12 +162,13 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             }
         }
         ClientMessage::SessionRestore { session_id } => {
+            let session_id = core.current(&session_id);
             core.catalog().restore(&session_id).await?;
             let session = core.summary(&session_id).ok_or_else(|| ServiceError::SessionNotFound(session_id.clone()))?;
             core.broadcast_as_answer(ServerMessage::SessionRestored { session_id, session }, Some(requester));
         }
         ClientMessage::SessionRename { session_id, title } => {
-            let title = catalog::title_from(&title);
+            let (session_id, title) = (core.current(&session_id), catalog::title_from(&title));
             core.catalog().set_title(&session_id, &title).await?;
             core.broadcast_as_answer(ServerMessage::SessionTitleUpdated { session_id, title }, Some(requester));
         }

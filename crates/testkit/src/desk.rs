@@ -141,6 +141,9 @@ impl Screen {
 
     pub async fn reopen(&mut self, window: &mut Window, since: Option<u64>) {
         let answer = window.call(&ClientMessage::SessionOpen { session_id: self.session.clone(), since }).await;
+        if let ServerMessage::SessionHistory { session_id, .. } = &answer {
+            self.session = session_id.clone();
+        }
         self.take(&ServerFrame { message: answer, request_id: None });
     }
 

@@ -29,12 +29,13 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     let session_id = resolve(&mut window, &args.session).await?;
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-    let mut follower = Follower::of_conversation(session_id.clone(), args.json);
     let past = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
-    follower.take(&past)?;
-    let ServerMessage::SessionHistory { turns, .. } = &past.frame.message else {
+    // Under the id it has now: opening may have given it another.
+    let ServerMessage::SessionHistory { session_id, turns, .. } = &past.frame.message else {
         return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));
     };
+    let mut follower = Follower::of_conversation(session_id.clone(), args.json);
+    follower.take(&past)?;
     let last = turns.last().map_or(TurnRecordStatus::Completed, |turn| turn.status);
     if args.wait && last != TurnRecordStatus::Running {
         follower.finish()?;

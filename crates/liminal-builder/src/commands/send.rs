@@ -57,7 +57,11 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     }
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-    window.call(&ClientMessage::SessionOpen { session_id: session_id.clone(), since: None }).await?;
+    let past = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
+    // Under the id it has now: opening may have given it another.
+    let ServerMessage::SessionHistory { session_id, .. } = past.frame.message else {
+        return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));
+    };
     let request = window.ask(&ClientMessage::SessionSend { session_id: session_id.clone(), content }).await?;
     let mut follower = Follower::of_answer(session_id, args.json, args.quiet);
     let (mut turn, mut interrupted) = (None, false);
@@ -85,7 +89,7 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
             }
         }
         // What another turn still says is no part of this answer.
-        if turn.is_none() {
+        if turn.is_none() && !matches!(heard.frame.message, ServerMessage::SessionRenamed { .. }) {
             continue;
         }
         follower.take(&heard)?;

@@ -51,7 +51,7 @@ pub(crate) async fn load(
     State(app): State<App>,
     SessionPath(session_id): SessionPath,
 ) -> Result<Json<SessionBody>, Failure> {
-    app.hub.load_session(&session_id).await?;
+    let session_id = app.hub.load_session(&session_id).await?;
     let cli_type = session_id.cli_type();
     Ok(Json(SessionBody { session_id, cli_type }))
 }
@@ -60,7 +60,7 @@ pub(crate) async fn status(
     State(app): State<App>,
     SessionPath(session_id): SessionPath,
 ) -> Result<Json<SessionStatusBody>, Failure> {
-    let (is_alive, state) = app.hub.session_status(&session_id)?;
+    let (session_id, is_alive, state) = app.hub.session_status(&session_id)?;
     let cli_type = session_id.cli_type();
     Ok(Json(SessionStatusBody { session_id, cli_type, is_alive, state }))
 }

@@ -24,7 +24,9 @@ impl Session {
         }
         let waits_for_nothing =
             matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. } | Command::Drain { .. });
-        if self.loading && !waits_for_nothing {
+        // What is ended is ended under the id it has.
+        let waits_for_id = self.renaming && (!waits_for_nothing || matches!(command, Command::Kill { .. }));
+        if waits_for_id || self.loading && !waits_for_nothing {
             self.waiting.push(command);
             return;
         }

@@ -22,6 +22,7 @@ impl Session {
         // Nobody reads it any more, so nobody may wait for us to.
         self.events = None;
         self.calls = JoinSet::new();
+        self.renaming = false;
         if self.sending.is_some() {
             // Its turn will never be.
             self.hub.catalog().turn_ended(&self.id, now());

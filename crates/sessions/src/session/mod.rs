@@ -130,6 +130,8 @@ pub(crate) struct Session {
     members: Vec<(u64, Arc<Outbox>)>,
     calls: JoinSet<Done>,
     loading: bool,
+    /// The agent began the session anew under another id, which is being saved.
+    renaming: bool,
     /// What cannot be answered before the history is there.
     waiting: Vec<Command>,
     fetching_older: bool,
@@ -210,6 +212,7 @@ impl Session {
             members: Vec::new(),
             calls: JoinSet::new(),
             loading: false,
+            renaming: false,
             waiting: Vec::new(),
             fetching_older: false,
             sending: None,
@@ -329,6 +332,8 @@ impl Session {
             ProviderEvent::IdChanged(agent_id) => {
                 let new = SessionId::new(&self.id.cli_type(), &agent_id);
                 let (hub, old) = (Arc::clone(&self.hub), self.id.clone());
+                self.renaming = true;
+                hub.begin_rename(&old, &new);
                 self.calls.spawn(async move {
                     let saved = hub.catalog().change_id(&old, &new).await;
                     Done::IdChanged(new, saved)
@@ -454,12 +459,13 @@ impl Session {
                 drop(reply.send(killed.map_err(Into::into)));
             }
             Done::IdChanged(new, Ok(())) => {
+                self.renaming = false;
                 self.hub.rename_session(&self.id, &new);
                 self.id = new;
+                self.publish_state();
+                self.resume_waiting();
             }
-            Done::IdChanged(new, Err(error)) => {
-                tracing::error!(session = %self.id, %new, %error, "the session's new id could not be saved");
-            }
+            Done::IdChanged(new, Err(error)) => self.rename_failed(&new, &error),
         }
     }
 

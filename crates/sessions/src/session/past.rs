@@ -1,6 +1,8 @@
 //! A session's past: what came of loading it, and its older stretches.
 
-use protocol::{Continuity, ErrorCode, Origin, Timestamp, TurnRecordStatus};
+use std::sync::Arc;
+
+use protocol::{Continuity, ErrorCode, Origin, SessionId, Timestamp, TurnRecordStatus};
 use providers::{History, Loaded, ProviderError, ProviderEvent};
 use upserts::ItemBody;
 
@@ -28,7 +30,19 @@ impl Session {
             self.hear(ProviderEvent::IdChanged(agent_id));
         }
         self.publish_state();
-        self.resume_waiting();
+        if !self.renaming {
+            self.resume_waiting();
+        }
+    }
+
+    /// What would be said under the new id could not be found again, so the agent is not spoken to.
+    pub(super) fn rename_failed(&mut self, new: &SessionId, error: &catalog::CatalogError) {
+        self.renaming = false;
+        self.hub.give_up_rename(&self.id, new);
+        self.events = None;
+        let (provider, agent_id) = (Arc::clone(&self.provider), new.agent_session_id());
+        self.hub.tasks().spawn(async move { provider.kill_session(&agent_id).await.ok() });
+        self.load_failed(ProviderError::LoadFailed { detail: format!("its new id could not be saved: {error}") });
     }
 
     pub(super) fn load_failed(&mut self, error: ProviderError) {

@@ -6,4 +6,5 @@ mod cancels;
 mod faults;
 mod past;
 mod puppet;
+mod renamed;
 mod rest;

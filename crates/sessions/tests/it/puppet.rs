@@ -40,6 +40,8 @@ struct Strings {
     made: usize,
     /// Items every session has when it is loaded.
     past: u64,
+    /// The id under which every session goes on that is loaded.
+    goes_on_as: Option<AgentSessionId>,
     /// How many items each call for older ones wanted.
     asked_for: Vec<usize>,
 }
@@ -55,6 +57,10 @@ impl Puppet {
 
     pub(crate) fn has_past(&self, items: u64) {
         self.strings.lock().unwrap().past = items;
+    }
+
+    pub(crate) fn goes_on_as(&self, id: Option<&SessionId>) {
+        self.strings.lock().unwrap().goes_on_as = id.map(SessionId::agent_session_id);
     }
 
     pub(crate) fn asked_for(&self) -> Vec<usize> {
@@ -223,9 +229,12 @@ impl Provider for Puppet {
 
     async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
         self.called("load")?;
-        let past = self.strings.lock().unwrap().past;
+        let (past, id) = {
+            let strings = self.strings.lock().unwrap();
+            (strings.past, strings.goes_on_as.clone().unwrap_or_else(|| session.id.clone()))
+        };
         let history = past_before(&SessionId::new(&self.cli_type, &session.id), past, session.items_max);
-        Ok(Loaded { session: self.take_up(session.id), history })
+        Ok(Loaded { session: self.take_up(id), history })
     }
 
     async fn older_history(

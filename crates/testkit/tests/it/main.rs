@@ -9,6 +9,7 @@ mod command_line;
 mod crash;
 mod doctor;
 mod ending;
+mod first_message;
 mod flood;
 mod lifecycle;
 mod load;
