@@ -197,15 +197,24 @@ impl Session {
         about.is_some_and(|about| about.can_close && (about.can_resume || about.can_load))
     }
 
-    /// Has the agent let go of the session, and of whatever still runs for it.
-    pub(super) fn close(&mut self) {
+    /// Has the agent let go of the session, and of whatever still runs for it. False when it cannot be asked: then it
+    /// counts as if it had.
+    pub(super) fn close(&mut self) -> bool {
         self.release_terminals();
-        let Some(connection) = &self.connection else { return };
+        let Some(connection) = &self.connection else { return false };
         let request = acp::CloseSessionRequest::new(self.id.to_string());
         let due = Instant::now() + self.context.settings.session_timeout;
         match connection.peer.ask("session/close", &request, self.link.clone(), Expect::Close) {
-            Ok(()) => self.attachment = Attachment::Closing { due },
-            Err(error) => tracing::warn!(session = %self.id, %error, "the session could not be closed"),
+            Ok(()) => {
+                self.attachment = Attachment::Closing { due };
+                true
+            }
+            Err(error) => {
+                tracing::warn!(session = %self.id, %error, "the session could not be closed");
+                self.attachment = Attachment::Detached;
+                self.link.set_attached(false);
+                false
+            }
         }
     }
 
@@ -229,7 +238,7 @@ impl Session {
         self.give_up_turn();
         self.attaching = Some(reply);
         match self.attachment {
-            Attachment::Attached if self.can_come_back() => self.close(),
+            Attachment::Attached if self.can_come_back() => drop(self.close()),
             Attachment::Attached | Attachment::Detached => self.attach(),
             Attachment::Attaching { .. } | Attachment::Closing { .. } => {}
         }

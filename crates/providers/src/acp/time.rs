@@ -44,8 +44,10 @@ impl Session {
         let now = Instant::now();
         if self.idle_due().is_some_and(|due| due <= now) {
             tracing::info!(session = %self.id, "an idle session is closed at its agent");
-            self.close();
-            self.outlet.say(ProviderEvent::Continuity(Continuity::Dormant));
+            self.used = now;
+            if self.close() {
+                self.outlet.say(ProviderEvent::Continuity(Continuity::Dormant));
+            }
         }
         match self.attachment {
             Attachment::Attaching { due, .. } if due <= now => {

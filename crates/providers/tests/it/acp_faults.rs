@@ -329,6 +329,33 @@ async fn an_agent_that_closes_its_output_is_lost_and_ended() {
         .await;
 }
 
+/// The last of the sessions to rest finds that nothing can be said to the agent any more.
+#[tokio::test]
+async fn a_session_that_cannot_be_closed_when_it_rests_still_hears_of_its_agent() {
+    let settings = AcpSettings { idle: Some(Duration::from_millis(200)), ..AcpSettings::default() };
+    let bench = Bench::with(&[], settings);
+    let (mut first, mut last) = (bench.create().await, bench.create().await);
+    let pid = bench.pid().await;
+    let turn = bench.send(&last, "say:words\nhold:go").await;
+    last.until("the words", |session| session.text().contains("words")).await;
+    bench.turn(&mut first, "say:words\nclose-input").await;
+    first.until("its rest", |session| session.continuity.last() == Some(&Continuity::Dormant)).await;
+    bench.release("go");
+    last.until_end_of(&turn).await;
+    until("its rest", || !bench.provider.is_alive(&last.id)).await;
+    kill(pid);
+    for session in [&mut first, &mut last] {
+        session
+            .until("the connection", |session| {
+                session.statuses.contains(&AgentStatus::Reconnecting)
+                    && session.statuses.last() == Some(&AgentStatus::Connected)
+            })
+            .await;
+        let turn = bench.turn(session, "say:after").await;
+        assert_eq!(session.said(&turn), ["after"]);
+    }
+}
+
 #[tokio::test]
 async fn what_an_agent_says_last_is_heard_before_its_end() {
     let bench = Bench::new(&[]);
