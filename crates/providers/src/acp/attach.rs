@@ -137,9 +137,15 @@ impl Session {
 
     fn attached(&mut self, setup: &SessionSetup, continuity: Continuity) {
         self.is_known |= continuity == Continuity::Resumed;
+        self.translator.set_up(setup);
+        self.restore_options(setup, continuity);
+    }
+
+    /// The agent has the session as it was left, and may be given a message.
+    pub(super) fn taken_up(&mut self, continuity: Continuity) {
         self.attachment = Attachment::Attached;
         self.link.set_attached(true);
-        let facts = self.translator.set_up(setup);
+        let facts = self.translator.options().facts();
         if let Some(mut loading) = self.loading.take() {
             loading.history.add(self.translator.end_replay(now()), now());
             loading.history.add_facts(facts);
@@ -173,6 +179,7 @@ impl Session {
 
     /// Answers all who waited for the session to be taken up.
     pub(super) fn attach_over(&mut self, result: Result<(), &ProviderError>) {
+        self.restoring = None;
         if let Err(error) = result
             && let Some(loading) = self.loading.take()
         {

@@ -135,6 +135,10 @@ impl Translator {
         self.options.set_mode(mode)
     }
 
+    pub(crate) fn choose(&mut self, option: &str, value: &str) -> SessionFacts {
+        self.options.choose(option, value)
+    }
+
     /// A tool of the present turn has not ended: silence means nothing.
     pub(crate) fn has_open_tool(&self) -> bool {
         self.turns.back().is_some_and(|turn| turn.open && turn.tools.iter().any(ToolState::is_open))
