@@ -46,8 +46,18 @@ impl Session {
             let message = format!("{name} offers no {option} {value:?}");
             return drop(reply.send(Err(ProviderError::Protocol { name, message })));
         };
-        if self.connection.is_none() || self.attachment != Attachment::Attached {
+        if self.connection.is_none() {
             return drop(reply.send(Err(self.unavailable())));
+        }
+        if self.attachment != Attachment::Attached {
+            // It rests, or comes back just now: it is switched before its next message.
+            let facts = self.translator.choose(option, &value);
+            self.tell(facts);
+            if let Some(restoring) = &mut self.restoring {
+                restoring.choices.insert(option.to_owned(), value.clone());
+            }
+            self.chosen.insert(option.to_owned(), value);
+            return drop(reply.send(Ok(())));
         }
         match self.ask_to_switch(option, &value, setter) {
             Ok(number) => {

@@ -485,6 +485,21 @@ async fn the_mode_the_user_chose_is_set_again_before_the_next_message() {
 }
 
 #[tokio::test]
+async fn a_mode_chosen_while_the_session_rests_is_set_before_its_next_message() {
+    let settings = AcpSettings { idle: Some(Duration::from_millis(100)), ..AcpSettings::default() };
+    let bench = Bench::with(&[], settings);
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:one").await;
+    until("its rest", || !bench.provider.is_alive(&session.id)).await;
+    soon("the switch", bench.provider.set_option(&session.id, "mode", "code")).await.unwrap();
+    session.until("the mode", |session| mode(session) == Some("code")).await;
+    assert_eq!(bench.count("session/set_mode"), 0, "it is not woken up for this");
+    let turn = bench.turn(&mut session, "mode").await;
+    assert_eq!(session.said(&turn), ["code"]);
+    assert_eq!(mode(&session), Some("code"));
+}
+
+#[tokio::test]
 async fn a_session_whose_mode_is_refused_after_its_rest_gets_no_message_in_another() {
     let bench = Bench::new(&["fixed-mode"]);
     let mut session = bench.create().await;
