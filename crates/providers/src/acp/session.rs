@@ -414,7 +414,8 @@ impl Session {
             // The process is gone: that is told when it is known how.
             Err(_) => return,
         };
-        self.is_known |= result.is_ok();
+        // One that was cancelled at its first word may never have been written down.
+        self.is_known |= result.as_ref().is_ok_and(|result| result.stop_reason != "cancelled");
         // Nobody waits for the supervisor.
         let _ = self.context.supervisor.try_send(Command::Proved);
         self.end_turn(result);

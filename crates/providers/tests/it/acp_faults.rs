@@ -159,6 +159,24 @@ async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_n
     }
 }
 
+/// Some agents write a session down with its first answer.
+#[tokio::test]
+async fn a_session_whose_first_message_was_cancelled_unheard_goes_on_under_a_new_id() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    let old = session.id.clone();
+    let turn = bench.send(&session, "hold:never").await;
+    bench.until_logged("hold never").await;
+    soon("the cancel", bench.provider.cancel_turn(&old)).await.unwrap();
+    session.until_end_of(&turn).await;
+    std::fs::remove_file(bench.state.path().join(format!("session-{old}"))).unwrap();
+    bench.kill().await;
+    session.until("a new id", |session| session.id != old).await;
+    session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
+    let turn = bench.turn(&mut session, "say:hello").await;
+    assert_eq!(session.said(&turn), ["hello"]);
+}
+
 /// TC-5.2d.
 #[tokio::test]
 async fn a_restart_by_hand_starts_a_new_process_at_once() {
