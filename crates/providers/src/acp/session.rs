@@ -58,6 +58,8 @@ pub(crate) struct Session {
     pub(super) waiting: Option<(String, oneshot::Sender<Result<TurnId, ProviderError>>)>,
     /// Who waits for the same.
     pub(super) attaching: Option<oneshot::Sender<Result<(), ProviderError>>>,
+    /// Who wants it let go of and taken up again, or else the agent restarted.
+    pub(super) renewing: Option<oneshot::Sender<Result<(), ProviderError>>>,
     pub(super) loading: Option<Loading>,
     /// The agent was given a message, so the session ought to be on its disk.
     pub(super) prompted: bool,
@@ -141,6 +143,7 @@ impl Session {
             turn: None,
             waiting: None,
             attaching: None,
+            renewing: None,
             loading: None,
             prompted: false,
             is_known: false,
@@ -465,6 +468,7 @@ impl Session {
             self.translator.abandon_turn();
         }
         let crashed = ProviderError::Crashed { name, detail: detail.to_owned() };
+        self.restart_instead();
         self.attach_over(Err(&crashed));
         self.settings_over(&crashed);
         // Told once, as the end of a connection: a restart that failed leaves the agent as it was, about to be restarted.

@@ -53,7 +53,10 @@ impl Session {
             Attachment::Attaching { due, .. } if due <= now => {
                 self.attach_failed(&CallError::TimedOut(self.context.settings.session_timeout));
             }
-            Attachment::Closing { due } if due <= now => self.closed(),
+            Attachment::Closing { due } if due <= now => {
+                self.restart_instead();
+                self.closed();
+            }
             _ => {}
         }
         if self.turn.as_ref().and_then(|turn| turn.cancelled).is_some_and(|due| due <= now) && self.can_come_back() {
