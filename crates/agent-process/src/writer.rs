@@ -69,6 +69,11 @@ impl LineWriter {
         self.gate.short.is_closed()
     }
 
+    /// Until lines can no longer be sent: closed here, or by the agent.
+    pub async fn closed(&self) {
+        self.gate.closing.cancelled().await;
+    }
+
     fn enqueue(&self, line: Queued) -> Result<(), SendError> {
         // Room among the bytes is room among the lines, so it can only be closed.
         self.queue.try_send(line).map_err(|_| SendError::Closed)

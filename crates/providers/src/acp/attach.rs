@@ -1,5 +1,7 @@
 //! How a session and the agent's process find each other: after a restart, after a close, and when it is opened.
 
+use std::time::Duration;
+
 use agent_client_protocol_schema::v1 as acp;
 use protocol::{AgentSessionId, Continuity, SessionId};
 use tokio::sync::oneshot;
@@ -9,8 +11,12 @@ use super::history::HistoryBuilder;
 use super::peer::{CallError, Reply};
 use super::router::Expect;
 use super::session::{Attachment, Loading, Session, now};
+use super::supervisor::Command;
 use super::wire::{AUTH_REQUIRED, PromptResult, SessionSetup};
 use crate::provider::{History, ProviderError, ProviderEvent};
+
+/// For the agent to let go of a session that hangs. One that does not answer hangs as a whole.
+const RENEW_WITHIN: Duration = Duration::from_secs(3);
 
 impl Session {
     /// Opens a session that exists, with its history.
@@ -137,9 +143,15 @@ impl Session {
 
     fn attached(&mut self, setup: &SessionSetup, continuity: Continuity) {
         self.is_known |= continuity == Continuity::Resumed;
+        self.translator.set_up(setup);
+        self.restore_options(setup, continuity);
+    }
+
+    /// The agent has the session as it was left, and may be given a message.
+    pub(super) fn taken_up(&mut self, continuity: Continuity) {
         self.attachment = Attachment::Attached;
         self.link.set_attached(true);
-        let facts = self.translator.set_up(setup);
+        let facts = self.translator.options().facts();
         if let Some(mut loading) = self.loading.take() {
             loading.history.add(self.translator.end_replay(now()), now());
             loading.history.add_facts(facts);
@@ -164,6 +176,9 @@ impl Session {
             error => ProviderError::LoadFailed { detail: error.to_string() },
         };
         self.attachment = Attachment::Detached;
+        if matches!(error, CallError::TimedOut(_) | CallError::Stalled | CallError::Gone(_)) {
+            self.restart_instead();
+        }
         if self.loading.is_none() && !matches!(error, CallError::Gone(_)) {
             self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
             self.tell_status();
@@ -173,14 +188,15 @@ impl Session {
 
     /// Answers all who waited for the session to be taken up.
     pub(super) fn attach_over(&mut self, result: Result<(), &ProviderError>) {
+        self.restoring = None;
         if let Err(error) = result
             && let Some(loading) = self.loading.take()
         {
             self.let_go();
             drop(loading.reply.send(Err(error.clone())));
         }
-        if let Some(attaching) = self.attaching.take() {
-            drop(attaching.send(result.map_err(Clone::clone)));
+        for waiting in [self.attaching.take(), self.renewing.take()].into_iter().flatten() {
+            drop(waiting.send(result.map_err(Clone::clone)));
         }
         if let Some((text, reply)) = self.waiting.take() {
             let sent = match result {
@@ -197,15 +213,28 @@ impl Session {
         about.is_some_and(|about| about.can_close && (about.can_resume || about.can_load))
     }
 
-    /// Has the agent let go of the session, and of whatever still runs for it.
-    pub(super) fn close(&mut self) {
+    /// Has the agent let go of the session, and of whatever still runs for it. False when it cannot be asked: then it
+    /// counts as if it had.
+    pub(super) fn close(&mut self) -> bool {
+        self.close_within(self.context.settings.session_timeout)
+    }
+
+    fn close_within(&mut self, within: Duration) -> bool {
         self.release_terminals();
-        let Some(connection) = &self.connection else { return };
+        let Some(connection) = &self.connection else { return false };
         let request = acp::CloseSessionRequest::new(self.id.to_string());
-        let due = Instant::now() + self.context.settings.session_timeout;
+        let due = Instant::now() + within;
         match connection.peer.ask("session/close", &request, self.link.clone(), Expect::Close) {
-            Ok(()) => self.attachment = Attachment::Closing { due },
-            Err(error) => tracing::warn!(session = %self.id, %error, "the session could not be closed"),
+            Ok(()) => {
+                self.attachment = Attachment::Closing { due };
+                true
+            }
+            Err(error) => {
+                tracing::warn!(session = %self.id, %error, "the session could not be closed");
+                self.attachment = Attachment::Detached;
+                self.link.set_attached(false);
+                false
+            }
         }
     }
 
@@ -216,22 +245,37 @@ impl Session {
         }
         self.attachment = Attachment::Detached;
         self.link.set_attached(false);
-        if self.waiting.is_some() || self.attaching.is_some() {
+        if self.waiting.is_some() || self.attaching.is_some() || self.renewing.is_some() {
             self.attach();
         }
     }
 
-    /// Lets go and takes up again, for a session that hangs.
+    /// Lets go and takes up again, for a session that hangs. If the agent does not do that, it is restarted.
     pub(super) fn renew(&mut self, reply: oneshot::Sender<Result<(), ProviderError>>) {
         if self.connection.is_none() {
             return drop(reply.send(Err(self.unavailable())));
         }
         self.give_up_turn();
-        self.attaching = Some(reply);
+        self.renewing = Some(reply);
         match self.attachment {
-            Attachment::Attached if self.can_come_back() => self.close(),
+            Attachment::Attached if self.can_come_back() => {
+                if !self.close_within(RENEW_WITHIN) {
+                    self.restart_instead();
+                }
+            }
             Attachment::Attached | Attachment::Detached => self.attach(),
-            Attachment::Attaching { .. } | Attachment::Closing { .. } => {}
+            Attachment::Closing { due } => {
+                self.attachment = Attachment::Closing { due: due.min(Instant::now() + RENEW_WITHIN) };
+            }
+            Attachment::Attaching { .. } => {}
+        }
+    }
+
+    /// The agent cannot be had to renew the session: who waits for that gets another process.
+    pub(super) fn restart_instead(&mut self) {
+        if let Some(reply) = self.renewing.take() {
+            // Where there is no room for it, the dropped question is the answer.
+            let _ = self.context.supervisor.try_send(Command::Reconnect { only: None, reply });
         }
     }
 

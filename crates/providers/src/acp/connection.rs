@@ -152,14 +152,22 @@ pub(crate) struct Lost {
     pub(crate) clean: bool,
 }
 
-/// Reads the agent's stdout to its end and sends each line where it belongs. Gives how the agent was lost, as soon as
+/// Reads the agent's stdout to its end, or for as long as the agent is there and can be spoken to, and sends each line
+/// where it belongs. Gives how the agent was lost, as soon as
 /// that is known: ending what is left of it is for the caller, and nobody has to wait for it to hear. Every request
 /// that waited has its answer then.
 pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, router: &Router) -> Lost {
     let mut requests = Requests::new(Arc::clone(&connection));
     let mut noise = 0;
-    let exited = connection.handle.exited();
-    tokio::pin!(exited);
+    let mut is_deaf = false;
+    let ended = async {
+        tokio::select! {
+            biased;
+            _ = connection.handle.exited() => false,
+            () = connection.peer.input_closed() => true,
+        }
+    };
+    tokio::pin!(ended);
     let broken = loop {
         tokio::select! {
             line = reader.next_line() => match line {
@@ -169,7 +177,8 @@ pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, rou
                 Err(LineError::Io(error)) => break Some(error.to_string()),
             },
             () = requests.reap() => {}
-            _ = &mut exited => {
+            lives_on = &mut ended => {
+                is_deaf = lives_on;
                 let rest = drain(&mut reader, &connection, router, &mut requests, &mut noise);
                 // A descendant of the agent may write for ever.
                 let _ = tokio::time::timeout(LAST_LINES_WITHIN, rest).await;
@@ -184,6 +193,7 @@ pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, rou
     let detail = match (broken, &exit) {
         (Some(error), _) => error,
         (None, Some(report)) => report.to_string(),
+        (None, None) if is_deaf => with_stderr("it closed its input".to_owned(), &connection.handle.stderr_tail()),
         (None, None) => with_stderr("it closed its output".to_owned(), &connection.handle.stderr_tail()),
     };
     connection.close(&detail).await;

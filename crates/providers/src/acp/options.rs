@@ -62,6 +62,18 @@ impl Options {
         self.facts()
     }
 
+    pub(crate) fn value(&self, option: &str) -> Option<&str> {
+        self.options.iter().find(|offered| offered.id == option).map(|offered| offered.value.as_str())
+    }
+
+    /// What the user wants, as far as the agent offers such an option.
+    pub(crate) fn choose(&mut self, option: &str, value: &str) -> SessionFacts {
+        if let Some(offered) = self.options.iter_mut().find(|offered| offered.id == option) {
+            value.clone_into(&mut offered.value);
+        }
+        self.facts()
+    }
+
     /// None when the session offers no such option or no such value.
     pub(crate) fn setter(&self, option: &str, value: &str) -> Option<Setter> {
         let offered = self.options.iter().find(|offered| offered.id == option)?;
@@ -89,7 +101,7 @@ impl Options {
         self.options = options.iter().filter_map(config_option).collect();
     }
 
-    fn facts(&self) -> SessionFacts {
+    pub(crate) fn facts(&self) -> SessionFacts {
         let chosen = self.options.iter().find(|option| option.category == ConfigCategory::Model);
         let model = chosen.map(|option| {
             let choice = option.choices.iter().find(|choice| choice.value == option.value);

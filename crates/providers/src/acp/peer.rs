@@ -151,6 +151,11 @@ impl Peer {
         }
     }
 
+    /// Until the agent takes no more input.
+    pub(crate) async fn input_closed(&self) {
+        self.writer.closed().await;
+    }
+
     /// Why the agent is gone, if it is.
     pub(crate) fn closed(&self) -> Option<String> {
         match &*self.lock() {

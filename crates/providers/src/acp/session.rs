@@ -4,7 +4,7 @@
 //! agent. It outlives the process behind it. No arm of its loop waits for the world: every answer of the agent comes
 //! back through the same queue as everything else it says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::extras::Setting;
+use super::extras::{Restoring, Setting};
 use super::history::HistoryBuilder;
 use super::peer::{CallError, Reply};
 use super::router::{Expect, PermissionRequest, SessionCommand, SessionEnds, SessionInput, SessionLink};
@@ -58,6 +58,8 @@ pub(crate) struct Session {
     pub(super) waiting: Option<(String, oneshot::Sender<Result<TurnId, ProviderError>>)>,
     /// Who waits for the same.
     pub(super) attaching: Option<oneshot::Sender<Result<(), ProviderError>>>,
+    /// Who wants it let go of and taken up again, or else the agent restarted.
+    pub(super) renewing: Option<oneshot::Sender<Result<(), ProviderError>>>,
     pub(super) loading: Option<Loading>,
     /// The agent was given a message, so the session ought to be on its disk.
     pub(super) prompted: bool,
@@ -69,6 +71,9 @@ pub(crate) struct Session {
     pub(super) used: Instant,
     pub(super) setting: HashMap<u64, Setting>,
     pub(super) settings_asked: u64,
+    /// The options that the user has switched, each as it was last: an agent forgets them with the session it lets go of.
+    pub(super) chosen: BTreeMap<String, String>,
+    pub(super) restoring: Option<Restoring>,
     pub(super) terminal_output: HashMap<String, String>,
     pub(super) leaving: Option<Leaving>,
 }
@@ -138,6 +143,7 @@ impl Session {
             turn: None,
             waiting: None,
             attaching: None,
+            renewing: None,
             loading: None,
             prompted: false,
             is_known: false,
@@ -145,6 +151,8 @@ impl Session {
             used: Instant::now(),
             setting: HashMap::new(),
             settings_asked: 0,
+            chosen: BTreeMap::new(),
+            restoring: None,
             terminal_output: HashMap::new(),
             leaving: None,
             context,
@@ -206,9 +214,7 @@ impl Session {
         }
         let failure = ProviderError::Internal(words);
         self.attach_over(Err(&failure));
-        for (_, setting) in self.setting.drain() {
-            drop(setting.reply.send(Err(failure.clone())));
-        }
+        self.settings_over(&failure);
     }
 
     fn obey(&mut self, command: SessionCommand) {
@@ -286,7 +292,11 @@ impl Session {
         if self.is_repeated() && update.is_said() {
             return;
         }
+        let switches = matches!(update, Update::Mode(_) | Update::Options(_));
         let output = self.translator.update(update, now());
+        if switches {
+            self.follow_options();
+        }
         self.publish(output);
         self.show_terminals();
     }
@@ -407,7 +417,8 @@ impl Session {
             // The process is gone: that is told when it is known how.
             Err(_) => return,
         };
-        self.is_known |= result.is_ok();
+        // One that was cancelled at its first word may never have been written down.
+        self.is_known |= result.as_ref().is_ok_and(|result| result.stop_reason != "cancelled");
         // Nobody waits for the supervisor.
         let _ = self.context.supervisor.try_send(Command::Proved);
         self.end_turn(result);
@@ -457,10 +468,9 @@ impl Session {
             self.translator.abandon_turn();
         }
         let crashed = ProviderError::Crashed { name, detail: detail.to_owned() };
+        self.restart_instead();
         self.attach_over(Err(&crashed));
-        for (_, setting) in self.setting.drain() {
-            drop(setting.reply.send(Err(crashed.clone())));
-        }
+        self.settings_over(&crashed);
         // Told once, as the end of a connection: a restart that failed leaves the agent as it was, about to be restarted.
         if !by_hand && self.told_status.status == AgentStatus::Connected {
             let detail = Some(detail.to_owned()).filter(|detail| !detail.is_empty());

@@ -44,14 +44,19 @@ impl Session {
         let now = Instant::now();
         if self.idle_due().is_some_and(|due| due <= now) {
             tracing::info!(session = %self.id, "an idle session is closed at its agent");
-            self.close();
-            self.outlet.say(ProviderEvent::Continuity(Continuity::Dormant));
+            self.used = now;
+            if self.close() {
+                self.outlet.say(ProviderEvent::Continuity(Continuity::Dormant));
+            }
         }
         match self.attachment {
             Attachment::Attaching { due, .. } if due <= now => {
                 self.attach_failed(&CallError::TimedOut(self.context.settings.session_timeout));
             }
-            Attachment::Closing { due } if due <= now => self.closed(),
+            Attachment::Closing { due } if due <= now => {
+                self.restart_instead();
+                self.closed();
+            }
             _ => {}
         }
         if self.turn.as_ref().and_then(|turn| turn.cancelled).is_some_and(|due| due <= now) && self.can_come_back() {

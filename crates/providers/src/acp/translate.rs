@@ -135,6 +135,10 @@ impl Translator {
         self.options.set_mode(mode)
     }
 
+    pub(crate) fn choose(&mut self, option: &str, value: &str) -> SessionFacts {
+        self.options.choose(option, value)
+    }
+
     /// A tool of the present turn has not ended: silence means nothing.
     pub(crate) fn has_open_tool(&self) -> bool {
         self.turns.back().is_some_and(|turn| turn.open && turn.tools.iter().any(ToolState::is_open))
@@ -178,7 +182,11 @@ impl Translator {
                     output_tokens: tokens.output_tokens,
                     cache_read_input_tokens: tokens.cached_read_tokens,
                     cache_creation_input_tokens: tokens.cached_write_tokens,
-                    cost_usd: self.cost.zip(self.cost_before.or(Some(0.0))).map(|(now, before)| now - before),
+                    cost_usd: self.cost.map(|now| {
+                        // An agent that has taken the session up again counts from nothing.
+                        let before = self.cost_before.filter(|before| *before <= now);
+                        now - before.unwrap_or_default()
+                    }),
                 });
                 self.stop(&result.stop_reason, usage, &mut step);
             }

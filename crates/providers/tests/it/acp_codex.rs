@@ -165,6 +165,25 @@ async fn codex_asks_for_leave_and_gets_it_once() {
     assert!(bench.project.path().join("asked.txt").exists());
 }
 
+/// After a cancel Codex takes the session up anew, and begins it in a mode in which it need not ask.
+#[tokio::test]
+async fn codex_still_asks_for_leave_after_a_cancel() {
+    let bench = Bench::new().await;
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:first").await;
+    soon("the mode", bench.provider.set_option(&session.id, "mode", "read-only")).await.unwrap();
+    let turn = bench.send(&session, "say:partial words\nhold:never").await;
+    session.until("the words", |session| session.text().contains("partial words")).await;
+    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until_end_of(&turn).await;
+    let turn = bench.turn(&mut session, "write:asked.txt=x\n\nsay:done").await;
+    assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
+    let [(edit, _)] = &tools(&session, &turn)[..] else { panic!("{session:#?}") };
+    assert!(edit.permission.is_some(), "{edit:#?}");
+    let options = session.facts.options.iter().flatten();
+    assert!(options.into_iter().any(|option| option.id == "mode" && option.value == "read-only"));
+}
+
 /// Codex itself leaves the command running, whether it has announced it by then or not.
 #[tokio::test]
 async fn a_cancel_really_stops_codexs_command_and_the_session_goes_on() {
@@ -174,9 +193,9 @@ async fn a_cancel_really_stops_codexs_command_and_the_session_goes_on() {
     for is_announced in [true, false] {
         let pid_file = bench.project.path().join(format!("pid-{is_announced}"));
         let turn = bench.send(&session, &format!("bash:echo $$ > {}; exec sleep 1000", pid_file.display())).await;
-        until("the command", || std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))).await;
+        // The shell becomes the command only after it has written its id.
+        until("the command", || pid_file.exists() && !sleeping_in(bench.project.path()).is_empty()).await;
         let sleepers = sleeping_in(bench.project.path());
-        assert!(!sleepers.is_empty());
         if is_announced {
             session.until("the call", |session| !tools(session, &turn).is_empty()).await;
         }

@@ -159,6 +159,24 @@ async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_n
     }
 }
 
+/// Some agents write a session down with its first answer.
+#[tokio::test]
+async fn a_session_whose_first_message_was_cancelled_unheard_goes_on_under_a_new_id() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    let old = session.id.clone();
+    let turn = bench.send(&session, "hold:never").await;
+    bench.until_logged("hold never").await;
+    soon("the cancel", bench.provider.cancel_turn(&old)).await.unwrap();
+    session.until_end_of(&turn).await;
+    std::fs::remove_file(bench.state.path().join(format!("session-{old}"))).unwrap();
+    bench.kill().await;
+    session.until("a new id", |session| session.id != old).await;
+    session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
+    let turn = bench.turn(&mut session, "say:hello").await;
+    assert_eq!(session.said(&turn), ["hello"]);
+}
+
 /// TC-5.2d.
 #[tokio::test]
 async fn a_restart_by_hand_starts_a_new_process_at_once() {
@@ -239,6 +257,24 @@ async fn one_hanging_session_is_renewed_without_touching_the_others() {
     other.until_end_of(&others).await;
     assert_eq!(other.said(&others), ["onetwo"]);
     assert_eq!(bench.count("start"), 1);
+}
+
+#[tokio::test]
+async fn a_restart_for_one_session_of_an_agent_that_hangs_as_a_whole_starts_a_new_process() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:before").await;
+    let turn = bench.send(&session, "say:words\nhold:never").await;
+    session.until("the words", |session| session.text().contains("words")).await;
+    let pid = bench.pid().await;
+    let stopped = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
+    soon("the restart", bench.provider.reconnect(Some(&session.id))).await.unwrap();
+    assert_ne!(bench.pid().await, pid);
+    assert!(!is_running(pid));
+    session.until_end_of(&turn).await;
+    let turn = bench.turn(&mut session, "say:after").await;
+    assert_eq!(session.said(&turn), ["after"]);
 }
 
 #[tokio::test]
@@ -327,6 +363,51 @@ async fn an_agent_that_closes_its_output_is_lost_and_ended() {
             session.statuses.last() == Some(&AgentStatus::Connected) && session.turns.len() == 2
         })
         .await;
+}
+
+#[tokio::test]
+async fn an_agent_that_closes_its_input_is_lost_and_ended_with_the_next_word_to_it() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    let pid = bench.pid().await;
+    bench.turn(&mut session, "say:words\nclose-input").await;
+    let input = std::path::PathBuf::from(format!("/proc/{pid}/fd/0"));
+    until("its input to be closed", || std::fs::read_link(&input).is_ok_and(|file| file.ends_with("null"))).await;
+    let turn = bench.turn(&mut session, "say:never").await;
+    assert_eq!(session.error_of(&turn).unwrap().0, "PROCESS_CRASH");
+    until("the process to be gone", || !is_running(pid)).await;
+    session
+        .until("the connection", |session| {
+            session.statuses.contains(&AgentStatus::Reconnecting)
+                && session.statuses.last() == Some(&AgentStatus::Connected)
+        })
+        .await;
+    let turn = bench.turn(&mut session, "say:after").await;
+    assert_eq!(session.said(&turn), ["after"]);
+}
+
+/// The last of the sessions to rest finds that nothing can be said to the agent any more.
+#[tokio::test]
+async fn a_session_that_cannot_be_closed_when_it_rests_still_hears_of_its_agent() {
+    let settings = AcpSettings { idle: Some(Duration::from_millis(200)), ..AcpSettings::default() };
+    let bench = Bench::with(&[], settings);
+    let (mut first, mut last) = (bench.create().await, bench.create().await);
+    let turn = bench.send(&last, "say:words\nhold:go").await;
+    last.until("the words", |session| session.text().contains("words")).await;
+    bench.turn(&mut first, "say:words\nclose-input").await;
+    first.until("its rest", |session| session.continuity.last() == Some(&Continuity::Dormant)).await;
+    bench.release("go");
+    last.until_end_of(&turn).await;
+    for session in [&mut first, &mut last] {
+        session
+            .until("the connection", |session| {
+                session.statuses.contains(&AgentStatus::Reconnecting)
+                    && session.statuses.last() == Some(&AgentStatus::Connected)
+            })
+            .await;
+        let turn = bench.turn(session, "say:after").await;
+        assert_eq!(session.said(&turn), ["after"]);
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use agent_process::AgentCommand;
+use protocol::TurnEvent;
 use providers::acp::{AcpProvider, AcpSettings};
 use providers::{Provider, ProviderError};
 use testkit::programs;
@@ -117,6 +118,19 @@ async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users(
     }
     assert_eq!(bench.count("session/delete"), 1, "{:#?}", bench.log());
     assert_eq!(bench.count(&format!("session/close {}", session.id)), 2);
+}
+
+#[tokio::test]
+async fn what_a_turn_cost_is_never_less_than_nothing_also_when_the_agent_counts_anew() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    for (so_far, cost) in [("5", 5.0), ("7.5", 2.5), ("1.5", 1.5), ("2", 0.5)] {
+        let turn = bench.turn(&mut session, &format!("cost:{so_far}")).await;
+        let Some(TurnEvent::TurnComplete { usage: Some(usage), .. }) = session.end_of(&turn) else {
+            panic!("{session:#?}")
+        };
+        assert_eq!(usage.cost_usd, Some(cost), "{so_far} so far");
+    }
 }
 
 #[tokio::test]

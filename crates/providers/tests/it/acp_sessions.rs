@@ -452,6 +452,72 @@ async fn a_mode_is_switched_at_the_agent_and_told_to_all() {
     assert!(matches!(refused, Err(ProviderError::Protocol { .. })));
 }
 
+fn mode(listener: &Listener) -> Option<&str> {
+    listener.facts.options.as_ref().map(|options| options[0].value.as_str())
+}
+
+/// An agent forgets the mode with the session it closes, and with its process.
+#[tokio::test]
+async fn the_mode_the_user_chose_is_set_again_before_the_next_message() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    soon("the switch", bench.provider.set_option(&session.id, "mode", "code")).await.unwrap();
+    let turn = bench.send(&session, "call:c1 sleep 100\nhold:never").await;
+    session.until("the call", |session| session.items.len() == 2).await;
+    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until_end_of(&turn).await;
+    bench.until_logged(&format!("session/close {}", session.id)).await;
+    let turn = bench.turn(&mut session, "mode").await;
+    assert_eq!(session.said(&turn), ["code"]);
+    let asked: Vec<String> = bench.log().iter().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect();
+    assert!(
+        asked.ends_with(&["session/resume".into(), "session/set_mode".into(), "session/prompt".into()]),
+        "{asked:?}"
+    );
+
+    bench.kill().await;
+    session.until("the loss", |session| session.statuses.contains(&protocol::AgentStatus::Reconnecting)).await;
+    session.until("the connection", |session| session.statuses.last() == Some(&protocol::AgentStatus::Connected)).await;
+    let turn = bench.turn(&mut session, "mode").await;
+    assert_eq!(session.said(&turn), ["code"]);
+    assert_eq!(mode(&session), Some("code"));
+    assert_eq!((bench.count("start"), bench.count("session/set_mode")), (2, 3), "{:#?}", bench.log());
+}
+
+#[tokio::test]
+async fn a_mode_chosen_while_the_session_rests_is_set_before_its_next_message() {
+    let settings = AcpSettings { idle: Some(Duration::from_millis(100)), ..AcpSettings::default() };
+    let bench = Bench::with(&[], settings);
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:one").await;
+    until("its rest", || !bench.provider.is_alive(&session.id)).await;
+    soon("the switch", bench.provider.set_option(&session.id, "mode", "code")).await.unwrap();
+    session.until("the mode", |session| mode(session) == Some("code")).await;
+    assert_eq!(bench.count("session/set_mode"), 0, "it is not woken up for this");
+    let turn = bench.turn(&mut session, "mode").await;
+    assert_eq!(session.said(&turn), ["code"]);
+    assert_eq!(mode(&session), Some("code"));
+}
+
+#[tokio::test]
+async fn a_session_whose_mode_is_refused_after_its_rest_gets_no_message_in_another() {
+    let bench = Bench::new(&["fixed-mode"]);
+    let mut session = bench.create().await;
+    soon("the switch", bench.provider.set_option(&session.id, "mode", "code")).await.unwrap();
+    bench.release("fixed-mode");
+    let turn = bench.send(&session, "call:c1 sleep 100\nhold:never").await;
+    session.until("the call", |session| session.items.len() == 2).await;
+    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until_end_of(&turn).await;
+    for _ in 0..2 {
+        let refused = soon("an answer", bench.provider.send_message(&session.id, "mode")).await.unwrap_err();
+        let ProviderError::LoadFailed { detail } = &refused else { panic!("{refused:?}") };
+        assert!(detail.contains("The mode is fixed."), "{detail}");
+    }
+    assert_eq!(bench.count("session/prompt"), 1);
+    assert_eq!(mode(&session), Some("code"));
+}
+
 #[tokio::test]
 async fn a_failed_prompt_is_the_turns_error_and_a_stop_has_its_reason() {
     let bench = Bench::new(&[]);

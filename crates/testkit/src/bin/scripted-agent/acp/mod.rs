@@ -16,6 +16,7 @@
 //! slow-new        answers `session/new` only when the gate `new` is open
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
+//! fixed-mode      refuses `session/set_mode` when the gate `fixed-mode` is open
 //! ```
 //!
 //! What its prompts may say is in [`script`]. Sessions that got a prompt are kept in the directory
@@ -58,8 +59,16 @@ pub(super) fn run(words: &[String]) -> ExitCode {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        let closes_input =
+            message["params"]["prompt"][0]["text"].as_str().is_some_and(|text| text.contains("close-input"));
         if let Some(code) = agent.hear(message) {
             return code;
+        }
+        if closes_input {
+            script::close_input();
+            loop {
+                std::thread::park();
+            }
         }
     }
     agent.store.log("end of input");
@@ -126,6 +135,7 @@ impl Agent {
                 let mut state = self.lock();
                 state.open.remove(session);
                 state.cancelled.insert(session.to_owned());
+                state.modes.remove(session);
                 drop(state);
                 if self.has("slow-close") {
                     self.on_its_own(message, |agent, message| {
@@ -140,6 +150,9 @@ impl Agent {
             "session/cancel" => {
                 let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
                 self.lock().cancelled.insert(session);
+            }
+            "session/set_mode" if self.has("fixed-mode") && self.store.is_open("fixed-mode") => {
+                self.refuse(id, -32602, "The mode is fixed.");
             }
             "session/set_mode" => {
                 let (session, mode) = (params["sessionId"].as_str().unwrap_or_default(), &params["modeId"]);
@@ -206,8 +219,13 @@ impl Agent {
             json!({"sessionUpdate": "available_commands_update",
             "availableCommands": [{"name": "help", "description": "Says what it can do."}]}),
         );
-        let modes = json!({"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
-        self.answer(id, json!({"sessionId": session, "modes": modes}));
+        self.answer(id, json!({"sessionId": session, "modes": self.modes(&session)}));
+    }
+
+    /// A session that was closed, or is another process's, is in the first mode again.
+    fn modes(&self, session: &str) -> Value {
+        let mode = self.lock().modes.get(session).cloned().unwrap_or_else(|| "ask".into());
+        json!({"currentModeId": mode, "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]})
     }
 
     /// `load` tells the past again, `resume` does not. A session that never got a prompt is not there.
@@ -225,7 +243,7 @@ impl Agent {
         state.open.insert(session.to_owned());
         state.cancelled.remove(session);
         drop(state);
-        self.answer(id, json!({}));
+        self.answer(id, json!({"modes": self.modes(session)}));
     }
 
     /// One session a page.

@@ -29,6 +29,8 @@
 //! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
 //! exit:CODE          leaves at once
 //! close              closes its output and lives on
+//! close-input        closes its input and lives on
+//! cost:AMOUNT        what the session has cost so far, in dollars
 //! stubborn-daemon    the same as `daemon`, and it ignores SIGTERM
 //! later-flood:MIB    so much text after the end of the prompt, each piece a message, and then the title `flood over`
 //! replay-flood:MIB   so much text for whoever loads the session
@@ -163,6 +165,13 @@ impl Scene<'_> {
             "deaf" => return self.agent.hold(rest, ""),
             "exit" => std::process::exit(i32::try_from(count(rest)).unwrap_or(1)),
             "close" => close_output(),
+            // Done by who reads the input.
+            "close-input" => {}
+            "cost" => {
+                let amount: f64 = rest.parse().unwrap_or_default();
+                let cost = json!({"amount": amount, "currency": "USD"});
+                self.update(json!({"sessionUpdate": "usage_update", "used": 1, "size": 100, "cost": cost}));
+            }
             "daemon" => self.daemon("exec"),
             "stubborn-daemon" => self.daemon("trap '' TERM; exec"),
             "later-flood" => self.later_mib = count(rest),
@@ -327,6 +336,13 @@ fn outcome(answer: &Value, field: &str) -> String {
 
 fn count(text: &str) -> usize {
     text.parse().unwrap_or(1)
+}
+
+/// Who writes to it is refused; the process lives on.
+pub(super) fn close_input() {
+    if let Ok(null) = std::fs::File::open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(null);
+    }
 }
 
 /// The reader sees the end of the stream; the process lives on.
