@@ -39,7 +39,8 @@ pub(super) struct Versions {
     asking: Mutex<Option<Asking>>,
 }
 
-/// A program that was asked whether it is logged in. It has as long as for a start, whoever waits for it, and ends with this.
+/// A program that was asked whether it is logged in. It has as long as for a start, whoever waits for it, and ends with
+/// this.
 #[derive(Debug)]
 struct Asking {
     answer: watch::Receiver<Option<Login>>,
