@@ -1,13 +1,13 @@
 //! Whether Claude Code is there, which version, and whether it is logged in.
 
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::process::{Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use agent_process::AgentCommand;
+use agent_process::{AgentCommand, AgentProcess, StopLadder};
 use protocol::{AgentInfo, AgentStatus, CliType};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::process::base_command;
 use super::{ClaudeConfig, INSTALL_HINT, NAME};
@@ -18,6 +18,8 @@ pub(super) const VERSION_MIN: &str = "2.1.197";
 
 /// A program that does not know its version by then goes without.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// What it says of itself is a few lines; more is no answer.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// The oldest version whose `auth status` was seen. An unknown word would be a prompt.
 const LOGIN_STATUS_SINCE: &str = "2.1.325";
@@ -26,7 +28,8 @@ const LOGIN_STATUS_SINCE: &str = "2.1.325";
 const LOGIN_HOLDS: Duration = Duration::from_secs(600);
 /// The list of agents does not wait longer for something that is only good to know. The next list waits on.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(2);
-const LOGIN_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long an answer that came too late for its list is kept for the next one.
+const LATE_ANSWER_HOLDS: Duration = Duration::from_secs(60);
 
 /// What was asked for last.
 #[derive(Debug, Default)]
@@ -36,13 +39,42 @@ pub(super) struct Versions {
     asking: Mutex<Option<Asking>>,
 }
 
-/// A program that was asked and has not answered yet. It ends with this.
-struct Asking(Pin<Box<dyn Future<Output = Option<Output>> + Send>>);
+/// A program that was asked whether it is logged in. It has as long as for a start, whoever waits for it, and ends with
+/// this.
+#[derive(Debug)]
+struct Asking {
+    answer: watch::Receiver<Option<Login>>,
+    _task: JoinSet<()>,
+}
 
-impl std::fmt::Debug for Asking {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Asking")
+#[derive(Clone, Copy, Debug)]
+struct Login {
+    /// None if it does not say.
+    known: Option<bool>,
+    at: Instant,
+}
+
+impl Asking {
+    fn begin(command: AgentCommand, timeout: Duration) -> Self {
+        let (sender, answer) = watch::channel(None);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            let said = ask(command, &["auth", "status"], timeout).await;
+            let known = said.and_then(|said| logged_in(&said.stdout));
+            sender.send_replace(Some(Login { known, at: Instant::now() }));
+        });
+        Self { answer, _task: task }
     }
+
+    fn is_of_use(&self) -> bool {
+        self.answer.borrow().is_none_or(|login| login.at.elapsed() < LATE_ANSWER_HOLDS)
+    }
+}
+
+/// What a program that was asked has said, and whether it left content.
+struct Said {
+    stdout: Vec<u8>,
+    success: bool,
 }
 
 /// Holds as long as the file is the same.
@@ -67,7 +99,9 @@ impl Versions {
             _ => None,
         };
         let logged_in = match (&found, &command, &version) {
-            (Some(path), Ok(command), Some(version)) if knows_login_status(version) => self.login(path, command).await,
+            (Some(_), Ok(command), Some(version)) if knows_login_status(version) => {
+                self.login(command, config.start_timeout).await
+            }
             _ => None,
         };
         AgentInfo {
@@ -90,30 +124,38 @@ impl Versions {
         {
             return known.version.clone();
         }
-        let version = ask_version(path, command).await?;
+        let version = ask_version(command).await?;
         let known = Known { path: path.to_owned(), changed, version: version.clone() };
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
         version
     }
 
-    async fn login(&self, path: &Path, command: &AgentCommand) -> Option<bool> {
+    async fn login(&self, command: &AgentCommand, timeout: Duration) -> Option<bool> {
         let seen = *self.logged_in_at.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.is_some_and(|seen| seen.elapsed() < LOGIN_HOLDS) {
             return Some(true);
         }
-        let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut asking = asking.unwrap_or_else(|| {
-            let (path, command) = (path.to_owned(), command.clone());
-            Asking(Box::pin(async move { ask(&path, &command, &["auth", "status"], LOGIN_TIMEOUT).await }))
-        });
-        let Ok(answer) = tokio::time::timeout(LOGIN_PATIENCE, &mut asking.0).await else {
-            *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking);
-            return None;
+        let mut answer = {
+            let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+            let under_way = asking.take().filter(Asking::is_of_use);
+            let asking = asking.insert(under_way.unwrap_or_else(|| Asking::begin(command.clone(), timeout)));
+            asking.answer.clone()
         };
-        let logged_in = answer.and_then(|answer| logged_in(&answer.stdout));
-        let seen = (logged_in == Some(true)).then(Instant::now);
-        *self.logged_in_at.lock().unwrap_or_else(PoisonError::into_inner) = seen;
-        logged_in
+        let login = tokio::time::timeout(LOGIN_PATIENCE, answer.wait_for(Option::is_some)).await.ok()?;
+        let login = login.ok().and_then(|login| *login);
+        self.asking
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take_if(|asking| asking.answer.same_channel(&answer));
+        let login = login?;
+        *self.logged_in_at.lock().unwrap_or_else(PoisonError::into_inner) =
+            (login.known == Some(true)).then_some(login.at);
+        login.known
+    }
+
+    /// Ends a program that has not answered.
+    pub(super) fn stop_asking(&self) {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -130,26 +172,32 @@ fn version_command(config: &ClaudeConfig) -> Result<AgentCommand, ProviderError>
 /// The version of the program as it is now.
 pub(super) async fn version(config: &ClaudeConfig) -> Option<String> {
     let command = version_command(config).ok()?;
-    ask_version(&command.resolve().ok()?, &command).await?
+    ask_version(&command).await?
 }
 
 /// None if it did not answer in time; none within if it does not say.
-async fn ask_version(path: &Path, command: &AgentCommand) -> Option<Option<String>> {
-    let answer = ask(path, command, &["--version"], VERSION_TIMEOUT).await?;
-    let words = String::from_utf8_lossy(&answer.stdout);
-    Some(words.split_whitespace().next().filter(|_| answer.status.success()).map(str::to_owned))
+async fn ask_version(command: &AgentCommand) -> Option<Option<String>> {
+    let said = ask(command.clone(), &["--version"], VERSION_TIMEOUT).await?;
+    let words = String::from_utf8_lossy(&said.stdout);
+    Some(words.split_whitespace().next().filter(|_| said.success).map(str::to_owned))
 }
 
-async fn ask(path: &Path, command: &AgentCommand, words: &[&str], patience: Duration) -> Option<Output> {
-    let mut ask = tokio::process::Command::new(path);
-    ask.args(&command.args).args(words).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    for (name, value) in &command.env {
-        match value {
-            Some(value) => ask.env(name, value),
-            None => ask.env_remove(name),
-        };
-    }
-    tokio::time::timeout(patience, ask.output()).await.ok()?.ok()
+/// Under a guardian like the sessions: whatever hangs ends with its time, with us, and if we are killed.
+async fn ask(command: AgentCommand, words: &[&str], timeout: Duration) -> Option<Said> {
+    let command = command.args(words).orphan_ladder(StopLadder::AT_ONCE);
+    let asked = async {
+        let (mut stdout, stdin, process) = AgentProcess::spawn(command).await.ok()?.split();
+        stdin.close();
+        let mut said = Vec::new();
+        while let Some(chunk) = stdout.next_chunk().await.ok()? {
+            said.extend(chunk);
+            if said.len() > ANSWER_BYTES_MAX {
+                return None;
+            }
+        }
+        Some(Said { stdout: said, success: process.exited().await.is_success() })
+    };
+    tokio::time::timeout(timeout, asked).await.ok()?
 }
 
 /// Whether a version is older than [`VERSION_MIN`], as far as it can be told.

@@ -342,6 +342,7 @@ impl Provider for ClaudeProvider {
     }
 
     async fn shutdown(&self) {
+        self.versions.stop_asking();
         let handles: Vec<_> = self.shared.sessions().values().cloned().collect();
         self.end(handles).await;
         self.tasks.close();

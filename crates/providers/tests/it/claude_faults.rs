@@ -1,11 +1,12 @@
 //! What the real Claude Code is not seen to do, and a broken one might: the scripted agent on its wire.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
-use protocol::{AgentStatus, UpsertStatus};
+use protocol::{AgentSessionId, AgentStatus, UpsertStatus};
 use providers::claude::{ClaudeConfig, ClaudeProvider};
-use providers::{EVENT_QUEUE_MAX, NewSession, Provider, ProviderError};
+use providers::{EVENT_QUEUE_MAX, NewSession, OpenSession, Provider, ProviderError};
 use testkit::programs;
 use upserts::ItemBody;
 
@@ -231,6 +232,48 @@ async fn a_retry_joins_the_start_that_is_under_way_or_has_just_ended() {
     assert_eq!(session.said(&turn), ["back"]);
     let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected).count();
     assert_eq!(connected, 2, "the first process and one more: {session:#?}");
+    soon("the end", provider.shutdown()).await;
+}
+
+/// A process with these words in its command line, until it is dropped.
+async fn stays(program: &Path, words: &[&str]) -> tokio::process::Child {
+    let mut command = tokio::process::Command::new(program);
+    // As a multiplexer keeps the words of what it once started, and as anyone may call itself.
+    command.arg0("claude").args(words).stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
+    let process = command.spawn().unwrap();
+    let said = format!("/proc/{}/cmdline", process.id().unwrap());
+    let expected = format!("claude\0{}\0", words.join("\0"));
+    soon("its words", async {
+        while std::fs::read(&said).unwrap() != expected.as_bytes() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    process
+}
+
+#[tokio::test]
+async fn a_session_is_kept_by_another_claude_code_and_not_by_who_only_says_its_words() {
+    let bench = Bench::new("");
+    let provider = bench.provider();
+    let open = async || {
+        let id = AgentSessionId::parse(uuid::Uuid::new_v4().to_string()).unwrap();
+        let open = OpenSession { id, project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+        Listener::new(provider.load_session(open).await.unwrap().session)
+    };
+    let mut free = open().await;
+    let _shell = stays("sh".as_ref(), &["-c", "read line", "claude", "--resume", free.id.as_str()]).await;
+    let turn = provider.send_message(&free.id, "say:mine").await.unwrap();
+    free.until_end_of(&turn).await;
+    assert_eq!(free.said(&turn), ["mine"], "{free:#?}");
+
+    let mut kept = open().await;
+    let other = stays(programs::scripted_agent(), &["claude", "--resume", kept.id.as_str()]).await;
+    let turn = provider.send_message(&kept.id, "say:never").await.unwrap();
+    kept.until_end_of(&turn).await;
+    let (_, words) = kept.error_of(&turn).unwrap();
+    let expected = format!("Another Claude Code has this session (process {})", other.id().unwrap());
+    assert!(words.contains(&expected), "{words}");
     soon("the end", provider.shutdown()).await;
 }
 

@@ -11,6 +11,7 @@ mod acp_sessions;
 mod acp_told;
 mod claude_faults;
 mod claude_history;
+mod claude_login;
 mod claude_real;
 mod claude_sessions;
 mod claude_snapshots;

@@ -39,7 +39,7 @@ impl Session {
             if let Some(leaving) = leaving {
                 leaving.stop(STOP).await;
             }
-            owner::alone_with(&id, &shared.config.config_dir()).await.map_err(|pid| {
+            owner::alone_with(&id, &shared.config).await.map_err(|pid| {
                 let detail = format!("Another Claude Code has this session (process {pid}). End it and try again.");
                 ProviderError::Handshake { name: NAME.into(), detail }
             })?;
