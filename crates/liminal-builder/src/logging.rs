@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use anyhow::Context;
+// Ours is `tracing`. What libraries tell `log` nobody hears: this switches it off in release builds.
+use log as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;

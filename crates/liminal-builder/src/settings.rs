@@ -71,7 +71,7 @@ pub(crate) struct Files {
     #[arg(long, env = "LIMINAL_DATA_DIR", value_name = "DIRECTORY", global = true, hide_env_values = true)]
     data_dir: Option<PathBuf>,
 
-    /// What to log: error, warn, info, debug or trace, also per module, as in "info,server=debug"
+    /// What to log: error, warn, info or debug, also per module, as in "info,server=debug"
     #[arg(long, env = "LIMINAL_LOG", value_name = "FILTER", default_value = "info", hide_env_values = true)]
     pub(crate) log: String,
 

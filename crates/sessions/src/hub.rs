@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use catalog::{Catalog, NEW_SESSION_TITLE, SessionRecord};
 use protocol::{
     AgentInfo, Attention, CliType, Continuity, ErrorMessage, Project, ProjectId, ServerMessage, SessionId,
-    SessionState, SessionSummary, TurnId,
+    SessionState, SessionSummary, Timestamp, TurnId,
 };
 use providers::{NewSession, ProviderError, Registry};
 use tokio::sync::{mpsc, oneshot};
@@ -338,6 +338,8 @@ impl HubCore {
         if sender.send(command(reply)).await.is_err() {
             return Ok(());
         }
+        // Who waits must not keep it alive when everything ends.
+        drop(sender);
         answer.await.unwrap_or(Ok(()))
     }
 
@@ -481,8 +483,9 @@ impl HubCore {
     }
 
     /// The message the session was working on when the server ended, or works on now.
-    pub(crate) fn unanswered(&self, id: &SessionId) -> Option<String> {
-        self.catalog.session(id)?.unanswered
+    pub(crate) fn unanswered(&self, id: &SessionId) -> Option<(String, Timestamp)> {
+        let record = self.catalog.session(id)?;
+        Some((record.unanswered?, record.last_active_at))
     }
 
     pub(crate) fn project(&self, id: &ProjectId) -> Result<Project, ServiceError> {

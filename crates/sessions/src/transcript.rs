@@ -29,6 +29,8 @@ pub(crate) struct Transcript {
     weighed: usize,
     weight_bytes: usize,
     older: Option<HistoryCursor>,
+    /// The newest number among the items that were let go: who has not seen all of those cannot be told the rest.
+    let_go: u64,
     seq: u64,
     /// The last number used for this session before; older numbers mean nothing here.
     base: u64,
@@ -53,7 +55,7 @@ impl Transcript {
 
     /// Whether a window that has seen all up to this number can be told the rest.
     pub(crate) fn can_go_on_from(&self, seq: u64) -> bool {
-        seq <= self.seq && (self.base == 0 || seq > self.base)
+        seq <= self.seq && (self.base == 0 || seq > self.base) && seq >= self.let_go
     }
 
     /// The turn that runs, and the items that are still open.
@@ -133,8 +135,7 @@ impl Transcript {
 
     /// Lets the oldest items go when there are too many, down to half, so that it is seldom done.
     fn make_room(&mut self) {
-        self.weight_bytes += self.cells[self.weighed..].iter().map(|cell| cell.weight_bytes()).sum::<usize>();
-        self.weighed = self.cells.len();
+        self.weigh();
         let Some(newest_turn) = self.turns.last().map(|turn| turn.turn_id.clone()) else { return };
         if self.weight_bytes <= KEPT_BYTES_MAX {
             return;
@@ -149,6 +150,7 @@ impl Transcript {
             count += 1;
         }
         for cell in self.cells.drain(..count) {
+            self.let_go = self.let_go.max(cell.seq());
             self.by_id.remove(cell.id());
         }
         let Some(first) = self.cells.first().map(|cell| cell.update()).filter(|_| count > 0) else { return };
@@ -171,6 +173,21 @@ impl Transcript {
         self.weighed = self.cells.len();
     }
 
+    fn weigh(&mut self) {
+        self.weight_bytes += self.cells[self.weighed..].iter().map(|cell| cell.weight_bytes()).sum::<usize>();
+        self.weighed = self.cells.len();
+    }
+
+    /// Enough is here: older items are not fetched unless somebody asks for just those.
+    pub(crate) fn is_heavy(&self) -> bool {
+        self.weight_bytes > KEPT_BYTES_MAX / 2
+    }
+
+    /// The line that stands for what was let go, if anything was.
+    pub(crate) fn let_go_notice(&self) -> Option<&Arc<ItemCell>> {
+        self.by_id.get(&ItemId::from_foreign(LET_GO_ID))
+    }
+
     fn turn_mut(&mut self, id: &str) -> Option<&mut TurnRecord> {
         self.turns.iter_mut().rev().find(|record| record.turn_id.as_str() == id)
     }
@@ -182,6 +199,7 @@ impl Transcript {
         for update in history.items {
             self.upsert(update);
         }
+        self.weigh();
     }
 
     /// An older stretch, put in front. Items known already keep their place.

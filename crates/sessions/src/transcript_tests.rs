@@ -56,6 +56,21 @@ fn a_session_that_says_ever_more_keeps_the_newest_and_says_that_there_was_more()
 }
 
 #[test]
+fn who_has_not_seen_all_that_was_let_go_is_shown_the_session_anew() {
+    let text = Text::from("x".repeat(16 * MEBIBYTE));
+    let mut transcript = Transcript::default();
+    turn(&mut transcript, 0, &text);
+    let early = transcript.seq();
+    assert!(transcript.can_go_on_from(early));
+    (1..20).for_each(|number| turn(&mut transcript, number, &text));
+    assert!(!transcript.can_go_on_from(early), "what came next is gone");
+    let late = transcript.seq();
+    turn(&mut transcript, 20, &Text::from("small"));
+    assert!(transcript.can_go_on_from(late));
+    assert_eq!(transcript.let_go_notice().unwrap().id().as_str(), LET_GO_ID);
+}
+
+#[test]
 fn the_turn_that_just_ended_stays_whole_however_long_it_is() {
     let text = Text::from("x".repeat(2 * KEPT_BYTES_MAX));
     let mut transcript = Transcript::default();

@@ -156,6 +156,8 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             if let Some(session) = core.live(&session_id) {
                 let (reply, ended) = tokio::sync::oneshot::channel();
                 session.send(Command::Kill { end: true, reply }).await.ok();
+                // Who waits must not keep it alive when everything ends.
+                drop(session);
                 ended.await.ok();
             }
         }

@@ -18,9 +18,10 @@ const INITIALIZE: &str = "initialize";
 /// What the program may say before it answers the handshake. It has never said anything.
 const EARLY_LINES_MAX: usize = 64;
 
-/// How long a program may take to leave: it saves its files and ends its tools.
+/// How long a program may take to leave: it saves its files and ends its tools. With the time to end its turn, less than
+/// the server has to stop.
 pub(super) const STOP: StopLadder =
-    StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_secs(3) };
+    StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_millis(1_500) };
 
 /// A program that has answered.
 #[derive(Debug)]

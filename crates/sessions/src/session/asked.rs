@@ -84,11 +84,9 @@ impl Session {
             (None, WindowKind::Plain) => {
                 let (cells, more) = self.transcript.newest(HISTORY_ITEMS_PLAIN);
                 let missing = HISTORY_ITEMS_PLAIN - cells.len();
-                if missing > 0 && self.transcript.older().is_some() {
+                if missing > 0 && self.transcript.older().is_some() && !self.transcript.is_heavy() {
                     // One stretch after the other: no call asks for all there is.
-                    self.waiting.push(Command::Open { requester, since });
-                    self.fetch_older(missing.min(HISTORY_ITEMS_FETCHED));
-                    return;
+                    return self.after_older(Command::Open { requester, since }, missing.min(HISTORY_ITEMS_FETCHED));
                 }
                 (cells, more)
             }
@@ -151,14 +149,16 @@ impl Session {
     }
 
     pub(super) fn page(&mut self, requester: Requester, before: ItemId, limit: usize) {
-        let Some((cells, more)) = self.transcript.before(&before, limit) else {
-            requester.fail(&ServiceError::Invalid { field: "before", reason: "no such item" });
-            return;
+        let (cells, more) = match (self.transcript.before(&before, limit), self.transcript.let_go_notice()) {
+            (Some(found), _) => found,
+            // It may be one of those that were let go while a window still shows it.
+            (None, Some(notice)) => (vec![Arc::clone(notice)], false),
+            (None, None) => {
+                return requester.fail(&ServiceError::Invalid { field: "before", reason: "no such item" });
+            }
         };
-        if cells.len() < limit && self.transcript.older().is_some() {
-            self.waiting.push(Command::Page { requester, before, limit });
-            self.fetch_older(limit);
-            return;
+        if more && cells.len() < limit && self.transcript.older().is_some() {
+            return self.after_older(Command::Page { requester, before, limit }, limit);
         }
         requester.outbox.push_snapshot(Snapshot {
             session: self.id.clone(),
@@ -168,7 +168,16 @@ impl Session {
         });
     }
 
-    pub(super) fn fetch_older(&mut self, limit: usize) {
+    /// Obeys once an older stretch is there. A provider that let the session go takes it up first.
+    fn after_older(&mut self, command: Command, limit: usize) {
+        if self.events.is_none() && !self.hub.is_stopping() {
+            return self.wake(command);
+        }
+        self.waiting.push(command);
+        self.fetch_older(limit);
+    }
+
+    fn fetch_older(&mut self, limit: usize) {
         if self.fetching_older {
             return;
         }

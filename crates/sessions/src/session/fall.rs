@@ -32,6 +32,9 @@ impl Session {
         if let Err(fault) = contained_now(|| self.settle()) {
             tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
         }
+        if let Some(settled) = self.drain.take() {
+            settled.send(()).ok();
+        }
         let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
         let ended = tokio::time::timeout(END_TIME_MAX, contained(provider.kill_session(&id))).await;
         tracing::debug!(session = %self.id, ?ended, "the agent of a broken session");

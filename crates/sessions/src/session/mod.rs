@@ -263,6 +263,10 @@ impl Session {
                         // Everything ends: its last words are in the channel.
                         self.hear_rest();
                         self.cut_turn(None);
+                        if self.sending.take().is_some() {
+                            // Its turn will never be.
+                            self.hub.catalog().turn_ended(&self.id, now());
+                        }
                         break;
                     }
                 },
@@ -442,6 +446,11 @@ impl Session {
             Done::Killed(killed, reply) => {
                 // Its last words are in the channel. They are heard before anything else is asked of it.
                 self.hear_rest();
+                let killed = match killed {
+                    // It was ended before.
+                    Err(ProviderError::SessionNotFound(_)) => Ok(()),
+                    other => other,
+                };
                 if killed.is_ok() {
                     self.lose_provider();
                 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use protocol::{Continuity, ErrorCode, Origin, SessionId, TurnRecordStatus};
+use protocol::{Continuity, ErrorCode, Origin, SessionId, Timestamp, TurnRecordStatus};
 use providers::{History, Loaded, ProviderError, ProviderEvent};
 use upserts::ItemBody;
 
 use super::{Command, Session};
+
+/// Between our note of a message and the agent's.
+const CLOCKS_DIFFER_MS: i64 = 1_000;
 
 impl Session {
     pub(super) fn loaded(&mut self, loaded: Loaded) {
@@ -17,8 +20,8 @@ impl Session {
         self.facts.merge(loaded.history.facts.clone());
         if self.transcript.is_new() {
             let mut history = loaded.history;
-            if let Some(unanswered) = self.hub.unanswered(&self.id) {
-                mark_cut_short(&mut history, &unanswered);
+            if let Some((message, sent_at)) = self.hub.unanswered(&self.id) {
+                mark_cut_short(&mut history, &message, sent_at);
             }
             self.transcript.load(history);
         }
@@ -68,6 +71,8 @@ impl Session {
     pub(super) fn older_came(&mut self, older: Result<History, ProviderError>) {
         self.fetching_older = false;
         match older {
+            // Without a cursor, what it would stand in front of was let go meanwhile.
+            Ok(_) if self.transcript.older().is_none() => {}
             Ok(history) => self.transcript.prepend(history),
             Err(error) => {
                 // Who wanted it is told, and may ask again. Who waits for something else goes on waiting.
@@ -91,15 +96,21 @@ impl Session {
 
 /// The server ended in the middle of the turn that this message began, which no agent's record says. If it is the last one,
 /// it did not come to its end.
-fn mark_cut_short(history: &mut History, unanswered: &str) {
-    let asked = history.items.iter().rev().find_map(|item| match &item.body {
-        ItemBody::Message { text, origin: Origin::User } => Some((&item.turn_id, text.to_string())),
+fn mark_cut_short(history: &mut History, message: &str, sent_at: Timestamp) {
+    let Some(last) = history.turns.last_mut() else { return };
+    let mut its_items = history.items.iter().filter(|item| item.turn_id == last.turn_id);
+    let asked = its_items.find_map(|item| match &item.body {
+        ItemBody::Message { text, origin: Origin::User } => Some(catalog::title_from(&text.to_string())),
         _ => None,
     });
-    if let (Some((turn, text)), Some(last)) = (asked, history.turns.last_mut())
-        && last.turn_id == *turn
-        && catalog::title_from(&text) == unanswered
-    {
+    let is_it = match asked {
+        Some(asked) => asked == message,
+        // Of a long turn only the end is loaded.
+        None => history.older.is_some() && history.items.first().is_some_and(|item| item.turn_id == last.turn_id),
+    };
+    // The same words may have begun an earlier turn, which came to its end.
+    let is_earlier = last.started_at.unix_ms() + CLOCKS_DIFFER_MS < sent_at.unix_ms();
+    if is_it && !is_earlier {
         last.status = TurnRecordStatus::Error;
         last.error_code = Some(ErrorCode::ProcessCrash.as_str().into());
         last.error_message = Some("Liminal Builder stopped in the middle of this turn".into());

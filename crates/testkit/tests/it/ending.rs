@@ -15,7 +15,7 @@ fn send(session: &SessionId, content: &str) -> ClientMessage {
 
 /// Every living process that this server's agents are made of: the agents, what they started, and their guardians.
 fn processes_of(server: u32) -> BTreeSet<i32> {
-    let mark = format!("LIMINAL_AGENT_MARK={server}-");
+    let mark = format!("LIMINAL_AGENT_MARK={server}.");
     let is_ours = |pid: i32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(mark.as_bytes()))

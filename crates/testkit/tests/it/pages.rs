@@ -38,7 +38,8 @@ async fn without_the_link_a_page_says_where_to_find_it() {
         let answer = exchange(app.address(), "GET", path, headers, b"").await;
         assert_eq!(answer.status, 403, "{path}");
         assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"), "{path}");
-        assert!(answer.text().contains("Open the link that Liminal Builder printed"), "{path}");
+        assert!(answer.text().contains("open the link that Liminal Builder printed"), "{path}");
+        assert!(answer.text().contains("<pre>liminal-builder open</pre>"), "{path}");
         assert_eq!(answer.header("set-cookie"), None);
         assert!(!answer.text().contains(app.token()));
     }

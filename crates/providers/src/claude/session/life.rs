@@ -278,13 +278,13 @@ impl Session {
         if self.translator.turn().is_some() {
             self.close_turn(ResponseStatus::Cancelled);
         }
+        // Whoever still listens gets the end before the process is gone; nobody is waited for.
+        let _ = tokio::time::timeout(LAST_WORDS, self.outlet.drain()).await;
         self.let_go();
         if let Some(leaving) = self.leaving.take() {
             leaving.stop(STOP).await;
         }
         self.reply_to_waiting(Err(ProviderError::SessionNotFound(self.id.clone())));
-        // Whoever still listens gets the end; nobody is waited for.
-        let _ = tokio::time::timeout(LAST_WORDS, self.outlet.drain()).await;
     }
 
     fn reply_to_waiting(&mut self, result: Result<(), ProviderError>) {
