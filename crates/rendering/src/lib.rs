@@ -27,7 +27,7 @@
 //! | shape | streamed ÷ full |
 //! |---|---|
 //! | code; code in a list item; mixed | 1.1; 1.2; 1.2–1.7 |
-//! | prose; one paragraph; one of many lines | 10–12; 11–14; 11–12 |
+//! | prose; one paragraph; one of many lines | 10–12; 11–15; 11–12 |
 //! | list; loose list; list inside an item; nested list | 13–15; 10–15; 15–17; 19–21 |
 //! | one list item, quote, alert or footnote without an end | 11–19 |
 //! | paragraph after an open `*`, `` ` ``, `[` | 12–18 |
