@@ -21,11 +21,6 @@ impl OpenHtml {
         &self.html
     }
 
-    /// The part that is settled.
-    pub(super) fn settled(&self) -> &str {
-        &self.html[..self.settled]
-    }
-
     /// Settles everything up to a position.
     pub(super) fn settle(&mut self, bytes: usize) {
         self.settled_utf16 += utf16(&self.html[self.settled..bytes]);

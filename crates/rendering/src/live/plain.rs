@@ -10,6 +10,7 @@
 
 use super::changes::Position;
 use super::html::{OpenHtml, utf16};
+use super::open::may_become_a_rule;
 use crate::escape;
 use crate::markdown::{LINK_WORD_BYTES_MAX, OpenEnd, Takes, words_into};
 use crate::sanitize::is_clean;
@@ -24,6 +25,8 @@ pub(super) struct PlainEnd {
     /// How much of the HTML closes what is open.
     close: usize,
     takes: Takes,
+    /// The line shows as it is only until it turns into a rule.
+    may_become_a_rule: bool,
     /// Where the first of the words begins, if that is not here: it was for the parser, and must not be a link.
     continues: Option<usize>,
     /// How long that word is, as far as it is text.
@@ -44,6 +47,7 @@ impl PlainEnd {
             utf16: html.utf16_until(bytes),
             close,
             takes,
+            may_become_a_rule: takes == Takes::Anything && may_become_a_rule(source, source.len()),
             continues,
             word,
             scratch: String::new(),
@@ -106,7 +110,7 @@ impl PlainEnd {
     /// Goes on in a line that shows whatever it is.
     fn grow_line(&mut self, source: &str, html: &mut OpenHtml) -> Option<Option<Position>> {
         let added = &source[self.source..];
-        if added.contains('\n') {
+        if self.may_become_a_rule || added.contains('\n') {
             return None;
         }
         self.scratch.clear();

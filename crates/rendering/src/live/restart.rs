@@ -3,7 +3,7 @@
 //! Comes in: a source that is one open block, perhaps already behind a guard. Goes out: the last place in it before which
 //! nothing can change any more, and the [`Guard`] for it: a few words inside the same containers (lists, quotes, a
 //! footnote), so that the parser takes what follows for what it is. Kept out: what becomes of it. A guard that one day looks
-//! different ends the shortcut, and where assertions are on, the caller renders both ways and compares.
+//! different ends the shortcut, and the caller renders from each place once and compares before it builds on it.
 //!
 //! There are four kinds of places: the start of an item, the start of a further block inside an item, quote or footnote, a
 //! word of a paragraph ([`words`](super::words)), and a line of a table, of raw HTML or of code.

@@ -66,6 +66,12 @@ const FOUND: &[(&str, &str)] = &[
         "a list below a paragraph is no part of it",
         "a | b\n* * ***``````- [ ] two words\n![i](http://x.example/i.png)\n[a]\n\n  # src/main.rs:12- [ ] \n_| a | b |",
     ),
+    (
+        "a blank line in front of an item makes its words a paragraph",
+        "- [x] \n\n- `~~|---|---|The quick brown fox jumps over the lazy dog.   1. a@b.example**",
+    ),
+    ("code in an item may become a rule", "-     -      -      -\n"),
+    ("and so in a quote and in another item", "> -     -      - \n\n1. *     *      * \n   -     -      -\n"),
     ("a number after a heading in an item may be a list", "- ## x\n  1. a"),
     (
         "a definition counts in the list below it",
