@@ -6,7 +6,7 @@
 
 pub mod acp;
 pub mod claude;
-mod fault;
+pub mod fault;
 pub mod lifecycle;
 pub mod outlet;
 pub mod permission;

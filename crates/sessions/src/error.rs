@@ -2,7 +2,7 @@
 
 use protocol::{ErrorCode, ErrorMessage, ProjectId, SessionId};
 
-use crate::fault::Fault;
+use providers::fault::Fault;
 
 /// A variant exists because some caller acts on it.
 #[derive(Debug, thiserror::Error)]

@@ -21,11 +21,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::ServiceError;
-use crate::fault::contained;
 use crate::frame::Frame;
 use crate::outbox::{Frames, Outbox, WindowKind};
 use crate::session::{COMMANDS_MAX, Command, Session, now};
 use crate::window::Window;
+use providers::fault::contained;
 
 /// Cheap to clone; every front holds one.
 #[derive(Clone, Debug)]

@@ -10,10 +10,10 @@ use protocol::{ItemId, ServerMessage, SessionId, Timestamp, ToolDetail, Upsert, 
 use rendering::Mark;
 use upserts::{ItemBody, ItemUpdate, Text};
 
-use crate::fault::contained_now;
 use crate::frame::Frame;
 use crate::outbox::WindowKind;
 use crate::view::{self, Rendered};
+use providers::fault::contained_now;
 
 /// Final items whose rendering is kept at hand, for windows that read the same and for the next one that opens the
 /// session. Older ones are rendered anew when someone asks.

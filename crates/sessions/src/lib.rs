@@ -5,7 +5,6 @@
 
 mod attention;
 mod error;
-mod fault;
 mod frame;
 mod hub;
 mod item;

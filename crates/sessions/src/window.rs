@@ -7,11 +7,11 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ServiceError;
-use crate::fault::{contained, contained_now};
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
 use crate::session::Command;
 use crate::view;
+use providers::fault::{contained, contained_now};
 
 /// Requests of one window that may be under way at once. One more waits, and with it the window's socket.
 const REQUESTS_MAX: usize = 32;

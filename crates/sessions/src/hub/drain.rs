@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Hub, HubCore, lock};
-use crate::fault::contained;
 use crate::session::Command;
+use providers::fault::contained;
 
 /// For running turns to end because they were cancelled, before their agents are told to leave. Real agents need a few
 /// hundred milliseconds; one that needs more is ended while it ends its turn.

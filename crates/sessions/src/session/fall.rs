@@ -11,7 +11,7 @@ use providers::ProviderError;
 use tokio::task::JoinSet;
 
 use super::{Command, Session, now};
-use crate::fault::{Fault, contained, contained_now};
+use providers::fault::{Fault, contained, contained_now};
 
 /// For the agent of a broken session to be ended. Those who open the session meanwhile wait for it.
 const END_TIME_MAX: Duration = Duration::from_secs(5);

@@ -24,12 +24,12 @@ use upserts::{Emission, ItemUpdate};
 
 use crate::attention::Watch;
 use crate::error::ServiceError;
-use crate::fault::contained;
 use crate::frame::Frame;
 use crate::hub::{HubCore, Requester};
 use crate::item::ItemCell;
 use crate::outbox::Outbox;
 use crate::transcript::Transcript;
+use providers::fault::contained;
 
 /// Commands that may wait for one session. Windows wait when it is full.
 pub(crate) const COMMANDS_MAX: usize = 64;
