@@ -80,6 +80,14 @@ impl Desk {
         }
     }
 
+    /// A window with a new session of this agent on its screen.
+    pub async fn begin(&self, cli_type: &str) -> (Window, SessionId, Screen) {
+        let mut window = self.app.window().await;
+        let session = self.create(&mut window, cli_type).await.id;
+        let screen = Screen::open(&mut window, &session).await;
+        (window, session, screen)
+    }
+
     pub async fn sessions(&self, window: &mut Window) -> Vec<SessionSummary> {
         match window.call(&ClientMessage::SessionList { project_id: self.project.clone() }).await {
             ServerMessage::SessionList { sessions, .. } => sessions,
@@ -149,9 +157,19 @@ impl Screen {
 
     /// Sends, and shows everything up to the end of that turn.
     pub async fn converse(&mut self, window: &mut Window, content: &str) -> TurnEvent {
+        self.send(window, content).await;
+        self.until_turn_end(window).await
+    }
+
+    /// Sends, and shows everything up to the moment at which the agent has said just this.
+    pub async fn send_until_said(&mut self, window: &mut Window, content: &str, said: &str) {
+        self.send(window, content).await;
+        self.until(window, "the first words", |screen| screen.said() == [said]).await;
+    }
+
+    async fn send(&self, window: &mut Window, content: &str) {
         let message = ClientMessage::SessionSend { session_id: self.session.clone(), content: content.into() };
         window.ask(&message).await;
-        self.until_turn_end(window).await
     }
 
     /// Shows everything up to the next end of a turn.

@@ -6,10 +6,7 @@ use crate::puppet::{Stage, open, send};
 
 #[tokio::test]
 async fn a_cancel_that_failed_is_not_answered_by_the_end_of_a_later_turn() {
-    let stage = Stage::set().await;
-    let mut seat = stage.seat();
-    let session = stage.create(&mut seat).await;
-    seat.call(open(&session, None)).await;
+    let (stage, mut seat, session) = Stage::begin().await;
     seat.ask(send(&session)).await;
     stage.puppet.start_turn(&session).await;
     seat.until("the turn", |frame| matches!(frame.message, ServerMessage::SessionTurn { .. })).await;
@@ -52,10 +49,7 @@ async fn everyone_who_cancels_is_answered() {
 
 #[tokio::test]
 async fn a_cancel_of_a_message_that_never_became_a_turn_is_answered() {
-    let stage = Stage::set().await;
-    let mut seat = stage.seat();
-    let session = stage.create(&mut seat).await;
-    seat.call(open(&session, None)).await;
+    let (stage, mut seat, session) = Stage::begin().await;
     stage.puppet.fail("send");
     let sent = seat.ask(send(&session)).await;
     let cancelled = seat.ask(ClientMessage::SessionCancel { session_id: session }).await;

@@ -89,10 +89,7 @@ async fn a_panic_while_a_session_is_made_or_loaded_is_an_answer_and_the_next_try
 
 #[tokio::test]
 async fn a_message_that_breaks_its_session_leaves_it_ready_for_the_next() {
-    let stage = Stage::set().await;
-    let mut seat = stage.seat();
-    let session = stage.create(&mut seat).await;
-    seat.call(open(&session, None)).await;
+    let (stage, mut seat, session) = Stage::begin().await;
     stage.puppet.fault("send");
     assert!(is_internal(&seat.call(send(&session)).await));
     stage.puppet.heal();
@@ -110,10 +107,7 @@ async fn an_agent_that_cannot_be_described_keeps_no_window_from_opening() {
 
 #[tokio::test]
 async fn a_turn_whose_provider_falls_silent_for_ever_ends_with_an_error_and_the_next_message_works() {
-    let stage = Stage::set().await;
-    let mut seat = stage.seat();
-    let session = stage.create(&mut seat).await;
-    seat.call(open(&session, None)).await;
+    let (stage, mut seat, session) = Stage::begin().await;
     seat.ask(send(&session)).await;
     stage.puppet.start_turn(&session).await;
     stage.puppet.text(&session, "item", "half a word", UpsertStatus::Update).await;
@@ -147,10 +141,7 @@ async fn a_turn_whose_provider_falls_silent_for_ever_ends_with_an_error_and_the_
 
 #[tokio::test]
 async fn a_turn_of_a_session_that_is_killed_ends_as_cancelled_also_when_its_provider_does_not_say_so() {
-    let stage = Stage::set().await;
-    let mut seat = stage.seat();
-    let session = stage.create(&mut seat).await;
-    seat.call(open(&session, None)).await;
+    let (stage, mut seat, session) = Stage::begin().await;
     stage.puppet.start_turn(&session).await;
     // More than the session hears in one go: none of it is lost.
     for number in 0..200 {
@@ -166,10 +157,7 @@ async fn a_turn_of_a_session_that_is_killed_ends_as_cancelled_also_when_its_prov
 
 #[tokio::test]
 async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
-    let stage = Stage::set().await;
-    let mut seat = stage.seat();
-    let session = stage.create(&mut seat).await;
-    seat.call(open(&session, None)).await;
+    let (stage, mut seat, session) = Stage::begin().await;
     stage.puppet.start_turn(&session).await;
     stage.puppet.text(&session, "item", "words", UpsertStatus::Complete).await;
     seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;

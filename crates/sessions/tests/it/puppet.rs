@@ -305,6 +305,15 @@ impl Stage {
         Self { hub, puppet, project, _home: home }
     }
 
+    /// With a new session, open in a window.
+    pub(crate) async fn begin() -> (Self, Seat, SessionId) {
+        let stage = Self::set().await;
+        let mut seat = stage.seat();
+        let session = stage.create(&mut seat).await;
+        seat.call(open(&session, None)).await;
+        (stage, seat, session)
+    }
+
     pub(crate) fn seat(&self) -> Seat {
         self.seat_of(WindowKind::View)
     }

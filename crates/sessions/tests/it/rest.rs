@@ -38,10 +38,7 @@ async fn a_session_nobody_looks_at_is_put_away_and_comes_back_with_numbers_that_
 #[tokio::test]
 async fn a_session_that_is_looked_at_or_works_or_lives_or_is_ours_alone_stays() {
     for reason in ["looked at", "works", "alive", "keeps"] {
-        let stage = Stage::set().await;
-        let mut seat = stage.seat();
-        let session = stage.create(&mut seat).await;
-        seat.call(open(&session, None)).await;
+        let (stage, mut seat, session) = Stage::begin().await;
         speak(&stage, &session).await;
         match reason {
             "alive" | "keeps" => stage.puppet.fail(reason),

@@ -61,9 +61,7 @@ async fn the_list_holds_the_sessions_of_its_project_with_what_is_known_of_each()
 #[tokio::test]
 async fn a_message_sent_by_http_reaches_claude_code_and_its_answer_streams_under_the_turn_that_was_told() {
     let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "claude-code").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
+    let (mut window, session, mut screen) = desk.begin("claude-code").await;
     let body = json!({"content": "say:by http"});
     let sent = desk.app.request("POST", &format!("/api/session/{session}/send"), Some(&body)).await;
     assert_eq!(sent.status, 202);
@@ -135,11 +133,8 @@ async fn agents_are_offered_by_name_and_looking_at_them_creates_and_starts_nothi
 #[tokio::test]
 async fn opening_what_is_open_already_brings_it_again_and_nothing_twice() {
     let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
-    window.ask(&send(&session, "say:one \nhold:go\nsay:two")).await;
-    screen.until(&mut window, "the first words", |screen| screen.said() == ["one "]).await;
+    let (mut window, _, mut screen) = desk.begin("codex").await;
+    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
     screen.seqs.clear();
     for _ in 0..3 {
         screen.reopen(&mut window, None).await;
@@ -186,9 +181,7 @@ async fn sessions_made_outside_are_not_listed() {
 #[tokio::test]
 async fn a_turn_that_was_cut_short_with_its_server_is_not_shown_as_finished() {
     let mut desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
+    let (mut window, session, mut screen) = desk.begin("codex").await;
     screen.converse(&mut window, "say:the first").await;
     window.ask(&send(&session, "say:so far\nhold:never")).await;
     screen.until(&mut window, "the words", |screen| screen.said() == ["the first", "so far"]).await;

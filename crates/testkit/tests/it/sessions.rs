@@ -104,11 +104,8 @@ async fn the_title_reaches_every_window_at_once_and_never_changes_by_itself() {
 #[tokio::test]
 async fn a_send_while_a_turn_runs_is_refused_and_harms_nothing() {
     let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
-    window.ask(&send(&session, "say:one \nhold:go\nsay:two")).await;
-    screen.until(&mut window, "the first words", |screen| screen.said() == ["one "]).await;
+    let (mut window, session, mut screen) = desk.begin("codex").await;
+    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
     let mut other = desk.app.window().await;
     let error = other.try_call(&send(&session, "say:three")).await.unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (ErrorCode::TurnInProgress, "The agent is still working"));
@@ -121,11 +118,8 @@ async fn a_send_while_a_turn_runs_is_refused_and_harms_nothing() {
 #[tokio::test]
 async fn a_cancelled_turn_keeps_its_words_and_the_session_goes_on() {
     let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
-    window.ask(&send(&session, "say:so far\nhold:never")).await;
-    screen.until(&mut window, "the first words", |screen| screen.said() == ["so far"]).await;
+    let (mut window, session, mut screen) = desk.begin("codex").await;
+    screen.send_until_said(&mut window, "say:so far\nhold:never", "so far").await;
     let cancel = ClientMessage::SessionCancel { session_id: session.clone() };
     let answer = window.call(&cancel).await;
     let ServerMessage::SessionTurn { payload: TurnEvent::TurnComplete { status, .. }, .. } = &answer else {
@@ -144,11 +138,8 @@ async fn a_cancelled_turn_keeps_its_words_and_the_session_goes_on() {
 #[tokio::test]
 async fn a_window_that_joins_in_mid_turn_sees_every_item_once() {
     let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
-    window.ask(&send(&session, "say:one \nhold:go\nsay:two")).await;
-    screen.until(&mut window, "the first words", |screen| screen.said() == ["one "]).await;
+    let (mut window, session, mut screen) = desk.begin("codex").await;
+    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
     let seq = screen.seq;
     drop(window);
     let mut late = desk.app.view_window().await;
@@ -171,8 +162,7 @@ async fn archiving_a_working_session_ends_what_runs_and_can_be_taken_back() {
     let (mut one, mut two) = (desk.app.window().await, desk.app.window().await);
     let session = desk.create(&mut one, "codex").await.id;
     let mut screen = Screen::open(&mut one, &session).await;
-    one.ask(&send(&session, "say:working\nhold:never")).await;
-    screen.until(&mut one, "the first words", |screen| screen.said() == ["working"]).await;
+    screen.send_until_said(&mut one, "say:working\nhold:never", "working").await;
     one.call(&ClientMessage::SessionArchive { session_id: session.clone() }).await;
     two.until("the news", |frame| matches!(frame.message, ServerMessage::SessionArchived { .. })).await;
     assert!(desk.sessions(&mut two).await.is_empty());
@@ -203,9 +193,7 @@ async fn the_session_spoken_to_last_is_listed_first() {
 #[tokio::test]
 async fn sessions_and_their_history_are_back_after_a_restart() {
     let mut desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut before = Screen::open(&mut window, &session).await;
+    let (mut window, session, mut before) = desk.begin("codex").await;
     before.converse(&mut window, "say:remember me\ncall:c1 ls\noutput:c1 a.txt\ndone:c1 0").await;
     desk.app.interrupt();
     assert!(desk.app.ended().await.success());
@@ -224,9 +212,7 @@ async fn sessions_and_their_history_are_back_after_a_restart() {
 #[tokio::test]
 async fn a_crash_in_a_turn_settles_it_and_the_session_comes_back() {
     let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
+    let (mut window, _, mut screen) = desk.begin("codex").await;
     let end = screen.converse(&mut window, "say:half a\ncall:c1 sleep\nexit:3").await;
     let TurnEvent::TurnError { error_code, error_message, .. } = end else { panic!("{end:?}") };
     assert_eq!((error_code.as_str(), error_message.as_str()), ("PROCESS_CRASH", "Codex stopped unexpectedly"));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use protocol::ClientMessage;
 use serde_json::Value;
-use testkit::{Desk, Screen, TestApp};
+use testkit::{Desk, TestApp};
 use uuid::Uuid;
 
 /// The files of version 1, for a project that is there.
@@ -57,9 +57,7 @@ async fn files_of_version_1_are_read_and_nothing_in_them_is_lost() {
 #[tokio::test]
 async fn the_first_ctrl_c_names_what_will_be_cancelled() {
     let mut desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
+    let (mut window, session, mut screen) = desk.begin("codex").await;
     let content = "say:Begun\nhold:never".to_owned();
     window.ask(&ClientMessage::SessionSend { session_id: session.clone(), content }).await;
     screen.until(&mut window, "the answer", |screen| screen.said() == ["Begun"]).await;

@@ -137,11 +137,8 @@ async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
 #[tokio::test]
 async fn a_removed_project_ends_nothing_that_runs() {
     let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut screen = Screen::open(&mut window, &session).await;
-    window.ask(&send(&session, "say:one \nhold:go\nsay:two")).await;
-    screen.until(&mut window, "the first words", |screen| screen.said() == ["one "]).await;
+    let (mut window, _, mut screen) = desk.begin("codex").await;
+    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
     let mut other = desk.app.window().await;
     other.call(&ClientMessage::ProjectRemove { project_id: desk.project.clone() }).await;
     window.until("the news", |frame| matches!(frame.message, ServerMessage::ProjectRemoved { .. })).await;
