@@ -175,6 +175,7 @@ const METHODS = {
     const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(words)) ?? "hello";
     const story = SCRIPT === "story" && STORY[Object.keys(STORY).find((name) => words.includes(name)) ?? ""];
     if (story) await story({ say: (update) => say(sessionId, update), cwd: session.cwd, wait: (name) => released(session.cwd, () => session.cancelled, name) });
+    else if (words.startsWith("repeat: ")) say(sessionId, chunk(words.slice("repeat: ".length)));
     else await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
     return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
   },
