@@ -4,6 +4,8 @@
 const NEAR_PX = 50;
 /** So long after the wheel, a key or a finger, a scroll is the user's. */
 const HAND_MS = 1500;
+/** Keys that go up. */
+const UPWARDS = ["ArrowUp", "PageUp", "Home"];
 /** Closer to the top than this, older items are asked for. */
 const TOP_PX = 1600;
 
@@ -30,10 +32,21 @@ export function mountScroller(log, content, { moved, nearTop }) {
       aimedHeight = height;
     }, { passive: true });
   }
+  // Whoever sets out upwards leaves the end at once: where text streams in, the first step of the way would be undone.
+  log.addEventListener("wheel", (event) => event.deltaY < 0 && leave(event), { passive: true });
+  log.addEventListener("keydown", (event) => (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && leave(event), { passive: true });
   log.addEventListener("pointerdown", () => (pressed = true), { passive: true });
   for (const kind of ["pointerup", "pointercancel", "blur"]) addEventListener(kind, release, { passive: true });
   // The scroll bar tells nobody that it was let go.
   addEventListener("pointermove", (event) => event.buttons === 0 && release(), { passive: true });
+
+  /** @param {Event} event */
+  function leave(event) {
+    if (!following || log.scrollTop === 0) return;
+    // A box in the conversation that can itself go up takes the step.
+    for (let node = event.target; node instanceof Element && node !== log; node = node.parentElement) if (node.scrollTop > 0) return;
+    following = false;
+  }
 
   function release() {
     if (!pressed) return;
@@ -54,8 +67,9 @@ export function mountScroller(log, content, { moved, nearTop }) {
     const byHand = hand || height === lastHeight;
     // Who goes down to where the end was when setting out is at the end, however much came meanwhile.
     const isThere = distance <= NEAR_PX || (hand && top > lastTop && aimedHeight - top - log.clientHeight <= NEAR_PX);
-    if (isThere && !pressed) following = true;
-    else if (top < lastTop && byHand) following = false;
+    // At the very end one can also be because it came nearer.
+    if (top < lastTop && byHand && distance > 1) following = false;
+    else if (isThere && !pressed) following = true;
     else if (following && !byHand) return toEnd();
     lastTop = top;
     if (top < TOP_PX) nearTop();

@@ -80,3 +80,31 @@ test("text is copied where the browser gives the page no clipboard, and a failur
   await expect(copy).toHaveText("Could not copy");
 });
 
+test("a place in a file that could not be copied is said", async ({ shell }) => {
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "repeat: see `src/a.ts:12` there");
+  await finished(frame);
+  await frame.locator("body").evaluate(() => {
+    Object.defineProperty(navigator, "clipboard", { value: undefined });
+    document.execCommand = () => false;
+  });
+  await frame.locator("a.ref").click();
+  await expect(shell.getByText("Could not copy")).toBeVisible();
+});
+
+test("TC-3.7b: Escape stops a turn at once from the conversation; from the input it asks first", async ({ shell }) => {
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hold on");
+  await expect(frame.locator(".message")).toHaveText("The first part.");
+  // The hint is gone after two seconds, sooner than a busy machine may look.
+  await frame.locator("#status-line").evaluate((line) => {
+    const all = /** @type {any} */ (window);
+    new MutationObserver(() => (all.hinted ||= line.textContent?.includes("Esc again to stop"))).observe(line, { subtree: true, childList: true, characterData: true });
+  });
+  await frame.locator("textarea").press("Escape");
+  await expect.poll(() => frame.locator("body").evaluate(() => /** @type {any} */ (window).hinted)).toBe(true);
+  await expect(frame.locator("#status-line")).not.toContainText("Esc again to stop");
+  await expect(frame.locator(".turn-end")).toHaveCount(0);
+  await frame.locator("#log").press("Escape");
+  await expect(frame.locator(".turn-end")).toHaveText("Stopped");
+});
