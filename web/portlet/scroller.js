@@ -69,8 +69,9 @@ export function mountScroller(log, content, { moved, nearTop }) {
     const isThere = distance <= NEAR_PX || (hand && top > lastTop && aimedHeight - top - log.clientHeight <= NEAR_PX);
     // At the very end one can also be because it came nearer.
     if (top < lastTop && byHand && distance > 1) following = false;
-    else if (isThere && !pressed) following = true;
-    else if (following && !byHand) return toEnd();
+    // A scroll of our own tells of itself later, when the user may have set out already.
+    else if (isThere && !pressed && top > lastTop) following = true;
+    else if (following && !byHand && distance > NEAR_PX) return toEnd();
     lastTop = top;
     if (top < TOP_PX) nearTop();
     look();

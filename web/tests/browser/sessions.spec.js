@@ -81,8 +81,8 @@ test("TC-2.2b: the picker says what is not installed and how to get it", async (
     const row = dialog.locator(".picker-row", { has: page.locator(".agent-name", { hasText: new RegExp(`^${name}$`) }) });
     await expect(row).toContainText("Not installed");
     await expect(row.locator(".picker-option")).toHaveAttribute("aria-disabled", "true");
-    await expect(row.locator("code")).toHaveText(new RegExp(`^npm install -g .*${program}`));
-    await expect(row.getByRole("button", { name: /Copy/ })).toBeVisible();
+    await expect(row.locator(".agent-note")).toHaveText(new RegExp(`^npm install -g .*${program}`));
+    await expect(row.getByRole("button", { name: `Copy the command that installs ${name}` })).toBeVisible();
   }
 });
 
