@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{AgentSessionId, Continuity, SessionId};
+use protocol::{AgentSessionId, Continuity, SessionFacts, SessionId};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -152,17 +152,23 @@ impl Session {
         self.attachment = Attachment::Attached;
         self.link.set_attached(true);
         let facts = self.translator.options().facts();
-        if let Some(mut loading) = self.loading.take() {
-            loading.history.add(self.translator.end_replay(now()), now());
-            loading.history.add_facts(facts);
-            drop(loading.reply.send(Ok(loading.history.finish(continuity))));
-            loading.notices.into_iter().for_each(|notice| self.update(notice));
+        if self.loading.is_some() {
+            self.past_is_told(facts, continuity);
         } else {
             self.tell(facts);
             self.outlet.say(ProviderEvent::Continuity(continuity));
             self.tell_status();
         }
         self.attach_over(Ok(()));
+    }
+
+    /// Who wanted to see the session has its history.
+    pub(super) fn past_is_told(&mut self, facts: SessionFacts, continuity: Continuity) {
+        let Some(mut loading) = self.loading.take() else { return };
+        loading.history.add(self.translator.end_replay(now()), now());
+        loading.history.add_facts(facts);
+        drop(loading.reply.send(Ok(loading.history.finish(continuity))));
+        loading.notices.into_iter().for_each(|notice| self.update(notice));
     }
 
     pub(super) fn attach_failed(&mut self, error: &CallError) {

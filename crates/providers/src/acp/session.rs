@@ -73,6 +73,8 @@ pub(crate) struct Session {
     pub(super) settings_asked: u64,
     /// The options that the user has switched, each as it was last: an agent forgets them with the session it lets go of.
     pub(super) chosen: BTreeMap<String, String>,
+    /// The same, as it was told last.
+    pub(super) told_chosen: BTreeMap<String, String>,
     pub(super) restoring: Option<Restoring>,
     pub(super) terminal_output: HashMap<String, String>,
     pub(super) leaving: Option<Leaving>,
@@ -152,6 +154,7 @@ impl Session {
             setting: HashMap::new(),
             settings_asked: 0,
             chosen: BTreeMap::new(),
+            told_chosen: BTreeMap::new(),
             restoring: None,
             terminal_output: HashMap::new(),
             leaving: None,
@@ -391,7 +394,9 @@ impl Session {
             None => acp::RequestPermissionOutcome::Cancelled,
         };
         if let Some(connection) = &self.connection {
-            connection.peer.answer(id, &Ok(acp::RequestPermissionResponse::new(outcome)));
+            let record = serde_json::json!({"permission": decision.record});
+            let meta = serde_json::Map::from_iter([("liminal".to_owned(), record)]);
+            connection.peer.answer(id, &Ok(acp::RequestPermissionResponse::new(outcome).meta(meta)));
         }
         let output = self.translator.permission(request.tool_call, decision.record, now());
         self.publish(output);

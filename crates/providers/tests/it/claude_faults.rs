@@ -258,7 +258,13 @@ async fn a_session_is_kept_by_another_claude_code_and_not_by_who_only_says_its_w
     let provider = bench.provider();
     let open = async || {
         let id = AgentSessionId::parse(uuid::Uuid::new_v4().to_string()).unwrap();
-        let open = OpenSession { id, project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+        let open = OpenSession {
+            id,
+            project_dir: bench.project_dir(),
+            prompted: false,
+            chosen: Default::default(),
+            items_max: 10,
+        };
         Listener::new(provider.load_session(open).await.unwrap().session)
     };
     let mut free = open().await;

@@ -6,7 +6,7 @@
 mod hear;
 mod life;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -144,7 +144,7 @@ pub(super) struct Session {
     asked: u64,
     options: Vec<ConfigOption>,
     /// What the user set, for the next process too.
-    chosen: HashMap<String, String>,
+    chosen: BTreeMap<String, String>,
     /// The agent was told to plan by the user, not by itself.
     plans_for_user: bool,
     /// Something was said before, which a new process ought to remember.
@@ -164,6 +164,7 @@ impl Session {
         handle: SessionHandle,
         events: mpsc::Sender<ProviderEvent>,
         has_past: bool,
+        chosen: BTreeMap<String, String>,
     ) -> Self {
         let translator = Translator::new(Source::Live, shared.cli_type.clone(), id.clone());
         Self {
@@ -181,8 +182,8 @@ impl Session {
             pending: HashMap::new(),
             asked: 0,
             options: Vec::new(),
-            chosen: HashMap::new(),
-            plans_for_user: false,
+            plans_for_user: chosen.get(facts::MODE).is_some_and(|mode| mode == facts::PLAN),
+            chosen,
             has_past,
             continuity: Continuity::Dormant,
             last_heard: Instant::now(),
@@ -334,7 +335,10 @@ impl Session {
 
     /// An option has a new value; it is told, and kept for the next process.
     fn option_is(&mut self, option: &str, value: &str) {
-        self.chosen.insert(option.into(), value.into());
+        let before = self.chosen.insert(option.into(), value.into());
+        if before.as_deref() != Some(value) {
+            self.outlet.say(ProviderEvent::Chosen(self.chosen.clone()));
+        }
         if option == facts::MODE {
             self.plans_for_user = value == facts::PLAN;
         }
