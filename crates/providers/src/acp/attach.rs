@@ -225,7 +225,7 @@ impl Session {
         self.close_within(self.context.settings.session_timeout)
     }
 
-    fn close_within(&mut self, within: Duration) -> bool {
+    pub(super) fn close_within(&mut self, within: Duration) -> bool {
         self.release_terminals();
         let Some(connection) = &self.connection else { return false };
         let request = acp::CloseSessionRequest::new(self.id.to_string());
@@ -242,6 +242,14 @@ impl Session {
                 false
             }
         }
+    }
+
+    /// An agent that does not even let go of the session would not take it up either: a message is not kept waiting for that.
+    pub(super) fn refuse_waiting(&mut self) {
+        let Some((_, reply)) = self.waiting.take() else { return };
+        let name = self.context.agent.name.clone();
+        let message = format!("{name} does not answer. Restart it to go on.");
+        drop(reply.send(Err(ProviderError::Protocol { name, message })));
     }
 
     /// The agent let go. Who waits has it taken up at once.

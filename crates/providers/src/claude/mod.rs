@@ -29,6 +29,7 @@ use async_trait::async_trait;
 use protocol::{AgentInfo, AgentSessionId, CliType, Continuity, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::TaskTracker;
+use upserts::UpsertConfig;
 use uuid::Uuid;
 
 use self::history::SessionFile;
@@ -57,6 +58,8 @@ pub struct ClaudeConfig {
     pub prompt_timeout: Duration,
     /// An idle process is ended after this and resumed on the next message; none: never.
     pub idle: Option<Duration>,
+    /// The most that one turn may bring. One that brings more is stopped.
+    pub turn_bytes_max: usize,
     /// Variables set, or with `None` removed, on top of our own environment. Also decides where its files are.
     pub env: Vec<(OsString, Option<OsString>)>,
     /// The program that guards the processes, if not this one.
@@ -71,6 +74,7 @@ impl Default for ClaudeConfig {
             start_timeout: Duration::from_secs(15),
             prompt_timeout: Duration::from_secs(30),
             idle: Some(Duration::from_secs(15 * 60)),
+            turn_bytes_max: UpsertConfig::default().turn_bytes_max,
             env: Vec::new(),
             guardian: None,
             permissions: PermissionPolicy::default(),

@@ -227,6 +227,25 @@ async fn an_agent_that_does_not_end_a_cancelled_turn_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_message_to_an_agent_that_hangs_is_answered_with_what_to_do_and_a_restart_mends_it() {
+    let settings = AcpSettings { cancel_grace: Duration::from_secs(3), ..AcpSettings::default() };
+    let bench = Bench::with(&[], settings);
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:before").await;
+    let turn = bench.send(&session, "say:words\nhold:never").await;
+    session.until("the words", |session| session.text().contains("words")).await;
+    let pid = rustix::process::Pid::from_raw(bench.pid().await.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until_end_of(&turn).await;
+    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
+    assert_eq!(refused.to_message().message, "Scripted does not answer. Restart it to go on.");
+    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
+    let turn = bench.turn(&mut session, "say:back").await;
+    assert_eq!(session.said(&turn), ["back"]);
+}
+
+#[tokio::test]
 async fn a_second_message_waits_for_nothing_and_is_refused() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;

@@ -336,7 +336,7 @@ impl Session {
             ProviderEvent::Emission(Emission::Turn(event)) => self.hear_turn(event),
             ProviderEvent::Facts(facts) => {
                 self.facts.merge(facts.clone());
-                self.tell_members(ServerMessage::SessionFacts { session_id: self.id.clone(), facts });
+                self.publish_facts(facts);
             }
             ProviderEvent::Status(report) => self.hear_status(report),
             ProviderEvent::Continuity(continuity) => {
@@ -503,6 +503,14 @@ impl Session {
         let (seq, cell) = self.transcript.upsert(update);
         for (_, outbox) in &self.members {
             outbox.push_item(&self.id, seq, &cell);
+        }
+    }
+
+    fn publish_facts(&self, more: SessionFacts) {
+        let frame = |facts| Frame::of(ServerMessage::SessionFacts { session_id: self.id.clone(), facts }, None);
+        let (more, all) = (frame(more), std::cell::OnceCell::new());
+        for (_, outbox) in &self.members {
+            outbox.push_facts(&self.id, more.clone(), || all.get_or_init(|| frame(self.facts.clone())).clone());
         }
     }
 

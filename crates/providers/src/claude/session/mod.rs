@@ -154,6 +154,10 @@ pub(super) struct Session {
     silence_told: bool,
     idle_since: Option<Instant>,
     cancelling_until: Option<Instant>,
+    /// The turn brought more than a turn may and is over for everyone but the program.
+    is_stopped: bool,
+    /// The message that waits for the program to end that turn too.
+    held: Option<(String, Reply<TurnId>)>,
 }
 
 impl Session {
@@ -168,7 +172,7 @@ impl Session {
     ) -> Self {
         let translator = Translator::new(Source::Live, shared.cli_type.clone(), id.clone());
         Self {
-            outlet: Outlet::new(translator.session_id().clone(), events),
+            outlet: Outlet::new(translator.session_id().clone(), events, shared.config.turn_bytes_max),
             translator,
             lifecycle: Lifecycle::default(),
             born: Instant::now(),
@@ -190,6 +194,8 @@ impl Session {
             silence_told: false,
             idle_since: None,
             cancelling_until: None,
+            is_stopped: false,
+            held: None,
             shared,
             recorded_as: id.clone(),
             id,
@@ -231,6 +237,7 @@ impl Session {
                 report = exited(&self.process, output_ended) => self.exited(report).await,
                 () = sleep_until(deadline) => self.on_time().await,
             }
+            self.stop_flood();
         }
     }
 
@@ -240,6 +247,7 @@ impl Session {
                 self.waiting.push(reply);
                 self.want_process();
             }
+            Command::Send { text, reply } if self.is_stopped && self.held.is_none() => self.held = Some((text, reply)),
             Command::Send { text, reply } => {
                 let sent = self.send(text);
                 let _ = reply.send(sent);
@@ -292,9 +300,27 @@ impl Session {
         Ok(turn)
     }
 
+    /// A turn that brought more than it may is cancelled, so that the program ends it too. What was sent meanwhile follows.
+    fn stop_flood(&mut self) {
+        let is_running = self.translator.turn().is_some();
+        if is_running && !self.is_stopped && self.outlet.is_full() {
+            tracing::warn!(session = %self.id, "a turn brought too much and is stopped");
+            self.is_stopped = true;
+            self.cancel();
+        } else if !is_running && self.is_stopped {
+            self.is_stopped = false;
+            if let Some((text, reply)) = self.held.take() {
+                let _ = reply.send(self.send(text));
+            }
+        }
+    }
+
     /// Stops the running turn. A message the program has not begun with is taken back first, or it would begin after.
     fn cancel(&mut self) {
         let Some(turn) = self.translator.turn().cloned() else { return };
+        if let Some((_, reply)) = self.held.take() {
+            let _ = reply.send(Err(ProviderError::TurnInProgress));
+        }
         if self.unsent.take().is_some() || self.process.is_none() {
             return self.close_turn(ResponseStatus::Cancelled);
         }
