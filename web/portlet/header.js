@@ -47,7 +47,7 @@ export function mountHeader(root, { session, command, toggleRail }) {
       setAttribute(chip, "title", connection === "idle" ? "Starts with your next message" : null);
       rail.hidden = !railOffered;
       setAttribute(rail, "aria-pressed", String(railShown));
-      document.title = context.session.title;
+      if (document.title !== context.session.title) document.title = context.session.title;
     },
   };
 }

@@ -1,7 +1,7 @@
 // html.js: the only place that sets innerHTML, with HTML that the server rendered and sanitized, and nothing else.
 import { h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
-import { graft, openTags, sharedLength, undo } from "./tail.js";
+import { graft, joinRuns, openTags, sharedLength, undo } from "./tail.js";
 
 /** How many blocks of each text are finished. @type {WeakMap<HTMLElement, number>} */
 const settled = new WeakMap();
@@ -57,6 +57,7 @@ export function settleBlocks(root, blocks, count) {
   for (let at = settled.get(root) ?? 0; at < count; at += 1) {
     const block = root.children[at];
     if (!(block instanceof HTMLElement)) continue;
+    joinRuns(block);
     const whole = document.createElement("template");
     whole.innerHTML = blocks[at] ?? "";
     if (block.innerHTML !== whole.innerHTML) block.innerHTML = blocks[at] ?? "";

@@ -33,8 +33,10 @@ const PAGE_AGAIN_MS = 5000;
 const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const root = byId("session");
 const log = byId("log");
+const empty = byId("empty");
+const older = byId("older");
 let visible = false;
-let railWanted = load("rail-hidden") !== true;
+let railWanted = true;
 let narrow = innerWidth < RAIL_FROM_PX;
 let escapeUntil = 0;
 let paging = false;
@@ -69,11 +71,10 @@ function drawAll() {
 }
 
 function drawEmpty() {
-  const empty = byId("empty");
   const { context, loaded, turns, pending, failed } = state;
   const nothing = loaded && turns.length === 0 && pending === null;
   empty.hidden = !nothing && (loaded || !waited || failed !== null);
-  byId("older").hidden = !state.more;
+  older.hidden = !state.more;
   if (empty.hidden || !context) return;
   const key = nothing ? `ready ${context.session.cliType} ${context.project?.name} ${state.facts.commands?.length ?? 0}` : "skeleton";
   if (empty.dataset.key === key) return;
@@ -204,10 +205,21 @@ addEventListener("resize", () => {
   draw();
 });
 
+/** The page may have been loaded long before it gets its session. */
+function begin() {
+  railWanted = load("rail-hidden") !== true;
+  setTimeout(() => {
+    waited = true;
+    if (visible) drawEmpty();
+  }, SKELETON_MS);
+}
+
 hearShell((message) => {
   switch (message.kind) {
-    case "context": return session.set({ context: message.context });
-    case "server": return session.apply(message.message);
+    case "context":
+      if (!state.context) begin();
+      return session.set({ context: message.context });
+    case "server": return message.messages.forEach(session.apply);
     case "answer": return requests.answer(message.id, message.message);
     case "failed": return session.set({ failed: message.error });
     case "online": return session.set({ online: message.online });
@@ -225,9 +237,5 @@ setInterval(() => {
   drawStatus();
   transcript.tick(Date.now());
 }, 1000);
-setTimeout(() => {
-  waited = true;
-  if (visible) drawEmpty();
-}, SKELETON_MS);
 root.dataset.ready = "";
 tellShell({ kind: "ready" });

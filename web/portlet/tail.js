@@ -5,6 +5,9 @@ const TOKEN = /<(\/?)([a-z][a-z0-9]*)((?:\s[^<>]*)?)>|[^<]+/gy;
 const VOID = new Set(["br", "hr", "img"]);
 const ENTITY = /&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi;
 
+/** The browser measures a run of words anew when it grows; a longer one goes on in a new run. */
+const RUN_MAX = 1000;
+
 /** @typedef {{ kind: "open" | "close" | "void" | "text", length: number }} Token */
 
 /**
@@ -55,7 +58,7 @@ export function undo(root, html) {
   if (!all) return null;
   let at = root;
   for (const { kind, length } of all.reverse()) {
-    const last = at.lastChild;
+    const last = lastOf(at);
     if (kind === "close") {
       if (!(last instanceof Element)) return null;
       at = last;
@@ -72,6 +75,19 @@ export function undo(root, html) {
     else last.deleteData(last.length - length, length);
   }
   return at;
+}
+
+/** The last node the server knows of. @param {Element} root */
+function lastOf(root) {
+  while (root.lastElementChild?.localName === "wbr" && root.lastChild === root.lastElementChild) root.lastChild.remove();
+  return root.lastChild;
+}
+
+/** Takes out what was put between the runs of a block, when it is finished. @param {Element} block */
+export function joinRuns(block) {
+  const joints = block.querySelectorAll("wbr");
+  for (const joint of joints) joint.remove();
+  if (joints.length) block.normalize();
 }
 
 /**
@@ -107,7 +123,23 @@ export function graft(root, at, read) {
   }
   const nodes = [...source.childNodes];
   const last = target.lastChild;
-  if (last instanceof Text && nodes[0] instanceof Text) last.appendData(/** @type {Text} */ (nodes.shift()).data);
+  if (last instanceof Text && nodes[0] instanceof Text && goOn(last, nodes[0])) nodes.shift();
   target.append(...nodes);
   return true;
+}
+
+/**
+ * Continues a run of words. Where it has become long, it ends behind the next space, where a line may break anyway: so
+ * nothing looks different.
+ * @param {Text} last
+ * @param {Text} more
+ * @returns {boolean} All of it; else `more` has the rest.
+ */
+function goOn(last, more) {
+  const end = last.length > RUN_MAX && !last.parentElement?.closest("pre") ? more.data.indexOf(" ") + 1 : 0;
+  last.appendData(end ? more.data.slice(0, end) : more.data);
+  if (end === 0) return true;
+  last.after(document.createElement("wbr"));
+  more.deleteData(0, end);
+  return more.length === 0;
 }

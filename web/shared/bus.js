@@ -15,7 +15,7 @@
  */
 /**
  * @typedef {{ kind: "context", context: Context }
- *   | { kind: "server", message: ServerFrame }
+ *   | { kind: "server", messages: ServerFrame[] }
  *   | { kind: "answer", id: number, message: ServerFrame }
  *   | { kind: "failed", error: ErrorMessage }
  *   | { kind: "visible", visible: boolean }
@@ -38,7 +38,7 @@ const SHAPES = {
   /** @type {Record<string, Record<string, string>>} */
   portlet: {
     context: { context: "object" },
-    server: { message: "object" },
+    server: { messages: "array" },
     answer: { id: "number", message: "object" },
     failed: { error: "object" },
     visible: { visible: "boolean" },
@@ -64,7 +64,7 @@ const SHAPES = {
  */
 function hasShape(value, shapes) {
   const fields = value && typeof value === "object" && typeof value.kind === "string" && Object.hasOwn(shapes, value.kind) ? shapes[value.kind] : undefined;
-  return fields !== undefined && Object.entries(fields).every(([name, kind]) => typeof value[name] === kind && value[name] !== null);
+  return fields !== undefined && Object.entries(fields).every(([name, kind]) => (kind === "array" ? Array.isArray(value[name]) : typeof value[name] === kind && value[name] !== null));
 }
 
 /**

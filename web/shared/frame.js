@@ -1,7 +1,9 @@
 // frame.js: at most one write per frame. A window that is not shown has no frames, so there a timer stands in.
 
+/** A frame is followed by so many times its own cost, so that writing takes at most a fifth of the main thread. */
+const PAUSE = 4;
 /** However slow the machine, the page is never further behind than this. */
-const BEHIND_MS_MAX = 80;
+const BEHIND_MS_MAX = 60;
 
 /**
  * @param {() => void} write
@@ -20,7 +22,7 @@ export function oncePerFrame(write, { sparing = false } = {}) {
     // Behind the frame's layout and paint.
     setTimeout(() => {
       const cost = performance.now() - start;
-      notBefore = start + cost + Math.min(BEHIND_MS_MAX, cost > 6 ? 3 * cost : 0);
+      notBefore = start + cost + Math.min(BEHIND_MS_MAX, PAUSE * cost);
     });
   };
   return () => {

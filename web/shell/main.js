@@ -1,6 +1,7 @@
 // main.js: puts the shell together.
 import { find, setText } from "../shared/dom.js";
 import { glyph } from "../shared/icons.js";
+import { whenIdle } from "../shared/idle.js";
 import { mod, shortcutOf } from "../shared/keys.js";
 import { currentTheme, followTheme, toggleTheme } from "../shared/theme.js";
 import { createActions } from "./actions.js";
@@ -165,7 +166,7 @@ async function opened() {
   }
   synced = true;
   portlets.resync();
-  for (const id of workspace.order()) if (store.state.sessions.has(id)) requestIdleCallback(() => workspace.order().includes(id) && portlets.prepare(id));
+  for (const id of workspace.order()) if (store.state.sessions.has(id)) whenIdle(() => workspace.order().includes(id) && portlets.prepare(id));
   store.announce();
 }
 

@@ -1,7 +1,9 @@
 // portlets.js: one iframe per open session, alive while hidden. It carries messages between them and the server.
 import { hearPortlets, tellPortlet } from "../shared/bus.js";
 import { h, setAttribute } from "../shared/dom.js";
+import { whenIdle } from "../shared/idle.js";
 import { currentTheme } from "../shared/theme.js";
+import { createHandover } from "./handover.js";
 import { RequestError } from "./socket.js";
 
 /** @typedef {import("../shared/bus.js").ToPortlet} ToPortlet */
@@ -11,11 +13,15 @@ import { RequestError } from "./socket.js";
 /** @typedef {import("./store.js").Store} Store */
 /**
  * `instance` and `seq`: how far this portlet has heard, and of which run of the server.
- * @typedef {{ sessionId: string, frame: HTMLIFrameElement, ready: boolean, wanted: boolean, seq: number, instance: string, focus: ToPortlet | null }} Portlet
+ * @typedef {{ sessionId: string, frame: HTMLIFrameElement, ready: boolean, wanted: boolean, seq: number, instance: string, focus: ToPortlet | null, handover: ReturnType<typeof createHandover> }} Portlet
  */
 
 /** What a portlet may ask of the server, always about its own session. */
 const ALLOWED = new Set(["session:send", "session:cancel", "session:page", "session:output", "session:set-option", "session:reconnect", "session:rename", "session:archive"]);
+
+/** What the server says reaches a portlet so often: in view with every frame, behind the others when there is time. */
+const SEEN_MS = 16;
+const UNSEEN_MS = 250;
 
 /**
  * @param {HTMLElement} root
@@ -32,26 +38,41 @@ export function mountPortlets(root, { store, request, spoke }) {
   let current = null;
   let online = false;
   let frames = 0;
+  /** Loaded while there was time, for whatever is opened next; it has no session yet. @type {Portlet | null} */
+  let spare = null;
 
   hearPortlets((source, message) => {
+    if (message.kind === "ready" && spare?.frame.contentWindow === source) return void (spare.ready = true);
     const portlet = [...portlets.values()].find(({ frame }) => frame.contentWindow === source);
     if (!portlet) return;
     if (message.kind === "ready") {
       portlet.ready = true;
-      tell(portlet, { kind: "theme", theme: currentTheme() });
-      tell(portlet, { kind: "online", online });
-      tellContext(portlet);
-      tell(portlet, { kind: "visible", visible: portlet.sessionId === current });
-      if (portlet.focus && portlet.sessionId === current) focus(portlet, portlet.focus);
-      void open(portlet);
+      greet(portlet);
     } else if (message.kind === "retry") void open(portlet);
     else if (message.kind === "request") void forward(portlet, message);
     else spoke(portlet.sessionId, message);
   });
 
+  /** Tells a portlet that is loaded all it must know. @param {Portlet} portlet */
+  function greet(portlet) {
+    tell(portlet, { kind: "theme", theme: currentTheme() });
+    tell(portlet, { kind: "online", online });
+    tellContext(portlet);
+    tell(portlet, { kind: "visible", visible: portlet.sessionId === current });
+    if (portlet.focus && portlet.sessionId === current) focus(portlet, portlet.focus);
+    void open(portlet);
+  }
+
   /** @param {Portlet} portlet @param {ToPortlet} message */
   function tell(portlet, message) {
-    if (portlet.ready) tellPortlet(portlet.frame.contentWindow, message);
+    if (!portlet.ready) return;
+    portlet.handover.flush();
+    tellPortlet(portlet.frame.contentWindow, message);
+  }
+
+  /** @param {Portlet} portlet @param {ServerFrame} message */
+  function pass(portlet, message) {
+    if (portlet.ready) portlet.handover.add(message);
   }
 
   /** One that is not loaded yet gets it when it is. @param {Portlet} portlet @param {ToPortlet} message */
@@ -99,13 +120,31 @@ export function mountPortlets(root, { store, request, spoke }) {
   function ensure(sessionId) {
     const known = portlets.get(sessionId);
     if (known) return known;
-    const frame = h("iframe", { class: "portlet", src: "/portlet", id: `portlet-${(frames += 1)}`, title: store.state.sessions.get(sessionId)?.title ?? "Session", "data-session": sessionId });
-    /** @type {Portlet} */
-    const portlet = { sessionId, frame, ready: false, wanted: false, seq: 0, instance: "", focus: null };
+    const portlet = spare ?? load();
+    spare = null;
+    portlet.sessionId = sessionId;
+    portlet.frame.className = "portlet";
+    portlet.frame.title = store.state.sessions.get(sessionId)?.title ?? "Session";
+    portlet.frame.dataset.session = sessionId;
     portlets.set(sessionId, portlet);
+    if (portlet.ready) greet(portlet);
+    keepSpare();
+    return portlet;
+  }
+
+  /** @returns {Portlet} */
+  function load() {
+    const frame = h("iframe", { class: "spare-portlet", src: "/portlet", id: `portlet-${(frames += 1)}`, title: "Session" });
+    const handover = createHandover((messages) => tellPortlet(frame.contentWindow, { kind: "server", messages }), () => (portlet.sessionId === current ? SEEN_MS : UNSEEN_MS));
+    /** @type {Portlet} */
+    const portlet = { sessionId: "", frame, ready: false, wanted: false, seq: 0, instance: "", focus: null, handover };
     root.append(frame);
     return portlet;
   }
+
+  const keepSpare = () => whenIdle(() => {
+    if (online) spare ??= load();
+  });
 
   return {
     ensure,
@@ -162,7 +201,7 @@ export function mountPortlets(root, { store, request, spoke }) {
       const { requestId: _, ...message } = /** @type {any} */ (frame);
       if (frame.type === "agent:status" && frame.sessionId === undefined) {
         for (const portlet of portlets.values()) {
-          if (store.state.sessions.get(portlet.sessionId)?.cliType === frame.cliType) tell(portlet, { kind: "server", message });
+          if (store.state.sessions.get(portlet.sessionId)?.cliType === frame.cliType) pass(portlet, message);
         }
         return;
       }
@@ -172,12 +211,17 @@ export function mountPortlets(root, { store, request, spoke }) {
         portlet.seq = frame.seq;
         portlet.instance = store.state.instance;
       }
-      tell(portlet, { kind: "server", message });
+      pass(portlet, message);
     },
     /** @param {boolean} now */
     setOnline(now) {
       if (online === now) return;
       online = now;
+      // One that was on its way will not come.
+      if (!online && spare && !spare.ready) {
+        spare.frame.remove();
+        spare = null;
+      }
       for (const portlet of portlets.values()) tell(portlet, { kind: "online", online });
     },
     /** After a reconnect: everything that was missed. */
@@ -186,6 +230,7 @@ export function mountPortlets(root, { store, request, spoke }) {
         tellContext(portlet);
         void open(portlet);
       }
+      keepSpare();
     },
     contextChanged: () => portlets.forEach(tellContext),
     /** @param {ToPortlet} message */

@@ -1,16 +1,23 @@
 // tree-rows.js: one project's header and one session's row, made once and patched after.
 import { NAMES } from "../shared/attention.js";
 import { h, setAttribute, setText } from "../shared/dom.js";
-import { glyph, icon, mark, setGlyph, setIcon, markName } from "../shared/icons.js";
+import { glyph, icon, mark, setGlyph } from "../shared/icons.js";
 import { relativeTime } from "../shared/time.js";
 
 /** @typedef {import("../shared/protocol.js").Project} Project */
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
 
+/** Rows are copies of one; building each from nothing took most of the time of a long list. @type {HTMLElement | undefined} */
+let projectModel;
+/** One for each agent, whose mark it has. @type {Map<string, HTMLElement>} */
+const sessionModels = new Map();
+/** @type {HTMLElement | undefined} */
+let buttons;
+
 /** @param {Project} project */
 export function projectRow(project) {
-  return h("div", { class: "row project-row", role: "treeitem", "aria-level": 1, tabindex: -1, "data-project": project.id },
+  projectModel ??= h("div", { class: "row project-row", role: "treeitem", "aria-level": 1, tabindex: -1 },
     h("span", { class: "slot" }, chevron()),
     h("span", { class: "project-title" },
       h("span", { class: "project-name truncate" }),
@@ -20,6 +27,9 @@ export function projectRow(project) {
     h("button", { class: "icon-button project-more", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more")),
     h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "new-session", "aria-label": "New Session", title: "New Session", tabindex: -1 }, icon("plus")),
   );
+  const row = /** @type {HTMLElement} */ (projectModel.cloneNode(true));
+  row.dataset.project = project.id;
+  return row;
 }
 
 function chevron() {
@@ -44,18 +54,17 @@ export function updateProjectRow(row, { project, hint, expanded, count, attentio
   if (sign instanceof SVGElement) setGlyph(sign, attention, NAMES[attention]);
 }
 
-/** Rows are copies of one; building each from nothing took most of the time of a long list. @type {HTMLElement | undefined} */
-let model;
-/** @type {HTMLElement | undefined} */
-let buttons;
-
-/** @param {string} id */
-export function sessionRow(id) {
-  model ??= h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1 },
-    h("span", { class: "slot" }, glyph("idle")),
-    h("span", { class: "row-title" }),
-    mark(""), " ",
-    h("span", { class: "row-time" }));
+/** @param {{ id: string, cliType: string }} session */
+export function sessionRow({ id, cliType }) {
+  let model = sessionModels.get(cliType);
+  if (!model) {
+    model = h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-attention": "idle" },
+      h("span", { class: "slot" }, glyph("idle")),
+      h("span", { class: "row-title" }),
+      mark(cliType), " ",
+      h("span", { class: "row-time" }));
+    sessionModels.set(cliType, model);
+  }
   const row = /** @type {HTMLElement} */ (model.cloneNode(true));
   row.dataset.session = id;
   return row;
@@ -75,17 +84,18 @@ export function addRowActions(row) {
  * @param {{ session: SessionSummary, agentName: string, current: boolean, now: number }} now
  */
 export function updateSessionRow(row, { session, agentName, current, now }) {
-  const [slot, title, agent, time] = [...row.children];
+  const [slot, title, , time] = row.children;
   const sign = slot?.firstElementChild;
   const ago = relativeTime(session.lastActiveAt, now);
-  setAttribute(row, "data-attention", session.attention);
+  if (row.dataset.attention !== session.attention) {
+    row.dataset.attention = session.attention;
+    if (sign instanceof SVGElement) setGlyph(sign, session.attention, NAMES[session.attention]);
+  }
   setAttribute(row, "aria-current", current ? "true" : null);
   setAttribute(row, "aria-label", [`${session.title} ${ago}`, session.attention === "idle" ? "" : NAMES[session.attention], agentName].filter(Boolean).join(", "));
-  if (sign instanceof SVGElement) setGlyph(sign, session.attention, NAMES[session.attention]);
   if (title) {
     setText(title, session.title);
     setAttribute(title, "title", session.title);
   }
-  if (agent instanceof SVGElement) setIcon(agent, markName(session.cliType));
   if (time) setText(time, ago);
 }

@@ -1,7 +1,7 @@
 // tree.js: the projects and their sessions, as a tree. Rows are keyed and patched, never rebuilt.
 import { mostUrgent, needsYou } from "../shared/attention.js";
 import { closest, h, reconcile } from "../shared/dom.js";
-import { oncePerFrame } from "../shared/frame.js";
+import { whenIdle } from "../shared/idle.js";
 import { parentName } from "../shared/paths.js";
 import { load, save, watch } from "../shared/storage.js";
 import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
@@ -13,8 +13,10 @@ import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionR
 
 /** Sessions of a project that are shown before "Show n more". */
 const SHOWN_MAX = 20;
-/** Drawing goes on in the next frame after so long. */
+/** Drawing goes on later after so long: with a frame, which has more to do, and when there is time. */
 const FRAME_MS = 8;
+const IDLE_MS = 16;
+const ROW_PX = 28;
 /** Where nothing can be hovered, every row has its buttons from the start; as in tree.css. */
 const inSight = matchMedia("(pointer: coarse), (max-width: 719px)");
 
@@ -29,6 +31,8 @@ export function mountTree(root, { store, activeSession }) {
   let collapsed = {};
   /** Projects that are not drawn as they are now. @type {Set<string>} */
   const waiting = new Set();
+  /** The rest of them is drawn when there is time. */
+  let later = false;
   /** A project to give focus to as soon as it is drawn. @type {string | null} */
   let awaited = null;
 
@@ -79,7 +83,7 @@ export function mountTree(root, { store, activeSession }) {
     return { own, list, expanded };
   }
 
-  /** @param {Project} project */
+  /** @param {Project} project @returns {number} How many rows it has. */
   function drawProject(project) {
     const { own, list, expanded } = drawHeader(project);
     /** @type {Node[]} */
@@ -96,11 +100,12 @@ export function mountTree(root, { store, activeSession }) {
     }
     for (const id of own.sessions.keys()) if (!store.state.sessions.has(id)) own.sessions.delete(id);
     reconcile(own.group, nodes);
+    return nodes.length;
   }
 
   /** @param {Branch} own @param {SessionSummary} session @param {number} now */
   function drawSession(own, session, now) {
-    const row = own.sessions.get(session.id) ?? sessionRow(session.id);
+    const row = own.sessions.get(session.id) ?? sessionRow(session);
     own.sessions.set(session.id, row);
     if (inSight.matches) addRowActions(row);
     updateSessionRow(row, { session, now, agentName: store.agent(session.cliType)?.name ?? session.cliType, current: session.id === activeSession() });
@@ -115,20 +120,31 @@ export function mountTree(root, { store, activeSession }) {
   }
   inSight.addEventListener("change", () => store.state.projects.forEach(drawProject));
 
-  /** Draws what waits, the session in view first, for as long as a frame has time. */
-  function drawSome() {
+  /**
+   * Draws what waits, the session in view first.
+   * @param {number} rowsMax @param {number} ms
+   */
+  function drawSome(rowsMax, ms) {
     const start = performance.now();
     const first = store.state.sessions.get(activeSession() ?? "")?.projectId;
+    let rows = 0;
     for (const id of first !== undefined && waiting.has(first) ? [first, ...waiting] : waiting) {
       if (!waiting.delete(id)) continue;
       const project = store.project(id);
-      if (project) drawProject(project);
-      if (performance.now() - start > FRAME_MS) break;
+      if (project) rows += drawProject(project);
+      if (rows > rowsMax || performance.now() - start > ms) break;
     }
-    if (waiting.size) drawLater();
     keepOneTabStop();
+    if (waiting.size === 0 || later) return;
+    later = true;
+    whenIdle(() => {
+      later = false;
+      drawSome(Infinity, IDLE_MS);
+    });
   }
-  const drawLater = oncePerFrame(drawSome);
+
+  /** With a frame no more than fills the window: all else lies below it then, and is not laid out. */
+  const drawWithFrame = () => drawSome(innerHeight / ROW_PX, FRAME_MS);
 
   /** Keeps exactly one row reachable by Tab. */
   function keepOneTabStop() {
@@ -174,7 +190,7 @@ export function mountTree(root, { store, activeSession }) {
         }
       }
       for (const id of changes.sessions) waiting.add(id);
-      drawSome();
+      drawWithFrame();
     },
     redraw: () => store.state.projects.forEach(drawProject),
     /** @param {string} projectId */

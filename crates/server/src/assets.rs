@@ -1,7 +1,13 @@
 //! The web UI, inside the binary; in debug builds it is read from `web/`, so that a reload shows an edit.
 //!
+//! A browser asks again for every file, and is told that it has it: eighty questions for one page. So the pages of a
+//! release name their files with the build in the path, and what lies there may be kept for good.
+//!
 //! Only three folders are embedded, and only names made of plain segments are looked up, so no URL can reach a test, a
 //! package file or anything outside.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -34,11 +40,24 @@ const TYPES: [(&str, &str); 7] = [
     ("woff2", "font/woff2"),
 ];
 
+/// Below it and the build's name are all files once more, never to change.
+const LASTING: &str = "/at/";
+const FOR_GOOD: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
+
 /// The file at `path`, or the news that the browser has it already. `None`: there is no such file.
 pub(crate) fn serve(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response> {
+    serve_of(build(), method, path, headers)
+}
+
+fn serve_of(build: Option<&str>, method: &Method, path: &str, headers: &HeaderMap) -> Option<Response> {
     let content_type = content_type(path)?;
-    let file = find(path)?;
-    let etag = etag(&file);
+    let lasting = build.and_then(|build| path.strip_prefix(LASTING)?.strip_prefix(build));
+    let mut file = find(lasting.unwrap_or(path))?;
+    let mut etag = etag(&file);
+    if let Some(build) = build.filter(|_| path.ends_with(".html")) {
+        file.data = with_lasting_names(&file.data, build).into_bytes().into();
+        etag = format!("\"{build}\"");
+    }
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let is_known = known.flat_map(|value| value.split(',')).any(|known| known.trim().trim_start_matches("W/") == etag);
     let mut response = if is_known {
@@ -49,7 +68,39 @@ pub(crate) fn serve(method: &Method, path: &str, headers: &HeaderMap) -> Option<
         ([(header::CONTENT_TYPE, content_type), (header::CONTENT_LENGTH, &length.to_string())], body).into_response()
     };
     response.headers_mut().insert(header::ETAG, HeaderValue::from_str(&etag).ok()?);
+    if lasting.is_some() {
+        response.headers_mut().insert(header::CACHE_CONTROL, FOR_GOOD);
+    }
     Some(response)
+}
+
+/// What tells this build's files from any other's. `None` where they may change under us.
+fn build() -> Option<&'static str> {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    if cfg!(debug_assertions) {
+        return None;
+    }
+    Some(BUILD.get_or_init(|| {
+        let mut hasher = DefaultHasher::new();
+        for (name, file) in names().filter_map(|name| find(&name).map(|file| (name, file))) {
+            (name, file.metadata.sha256_hash()).hash(&mut hasher);
+        }
+        format!("{:016x}", hasher.finish())
+    }))
+}
+
+fn names() -> impl Iterator<Item = String> {
+    let shell = Shell::iter().map(|name| format!("/shell/{name}"));
+    let portlet = Portlet::iter().map(|name| format!("/portlet/{name}"));
+    shell.chain(portlet).chain(Shared::iter().map(|name| format!("/shared/{name}")))
+}
+
+/// A page whose files are named as those of this build; what they import from each other is relative, and follows.
+fn with_lasting_names(page: &[u8], build: &str) -> String {
+    let page = String::from_utf8_lossy(page).into_owned();
+    ["shell", "portlet", "shared"]
+        .iter()
+        .fold(page, |page, folder| page.replace(&format!("=\"/{folder}/"), &format!("=\"{LASTING}{build}/{folder}/")))
 }
 
 fn find(path: &str) -> Option<EmbeddedFile> {
@@ -90,10 +141,8 @@ mod tests {
 
     #[test]
     fn every_embedded_file_that_has_a_type_can_be_fetched_and_is_not_sent_twice() {
-        let names = Shell::iter().map(|name| format!("/shell/{name}"));
-        let names = names.chain(Portlet::iter().map(|name| format!("/portlet/{name}")));
         let mut count = 0;
-        for name in names.chain(Shared::iter().map(|name| format!("/shared/{name}"))) {
+        for name in names() {
             if content_type(&name).is_none() {
                 continue;
             }
@@ -106,6 +155,36 @@ mod tests {
             count += 1;
         }
         assert!(count > 0, "nothing is embedded");
+    }
+
+    /// What a page refers to, as it is written there.
+    fn references(page: &str) -> Vec<&str> {
+        page.split(&[' ', '>']).filter_map(|word| word.strip_prefix("href=").or(word.strip_prefix("src="))).collect()
+    }
+
+    #[tokio::test]
+    async fn the_pages_of_a_build_name_files_that_may_be_kept_for_good() {
+        for page in [SHELL_PAGE, PORTLET_PAGE] {
+            let response = serve_of(Some("b1"), &Method::GET, page, &HeaderMap::new()).unwrap();
+            assert_eq!(response.headers().get(header::CACHE_CONTROL), None, "the page itself is asked for again");
+            assert_eq!(response.headers()[header::ETAG], "\"b1\"");
+            let length: usize = response.headers()[header::CONTENT_LENGTH].to_str().unwrap().parse().unwrap();
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+            assert_eq!(body.len(), length);
+            let html = String::from_utf8(body.to_vec()).unwrap();
+            let references: Vec<_> = references(&html).into_iter().filter(|name| name.starts_with("\"/")).collect();
+            assert!(references.len() > 10, "{page} refers to {references:?}");
+            for name in references.iter().map(|name| name.trim_matches('"')) {
+                assert!(name.starts_with("/at/b1/"), "{page} names {name}");
+                let file = serve_of(Some("b1"), &Method::GET, name, &HeaderMap::new()).unwrap();
+                assert_eq!(file.headers()[header::CACHE_CONTROL], FOR_GOOD);
+                assert!(
+                    serve_of(Some("b2"), &Method::GET, name, &HeaderMap::new()).is_none(),
+                    "{name} is of another build"
+                );
+                assert!(serve_of(None, &Method::GET, name, &HeaderMap::new()).is_none(), "{name} without a build");
+            }
+        }
     }
 
     #[test]
@@ -129,8 +208,16 @@ mod tests {
             "/shared/protocol.d.ts",
             "/shell/index.html\0",
             "shell/index.html",
+            "/at/b1",
+            "/at/b1/",
+            "/at/b1shell/index.html",
+            "/at/b1/../shell/index.html",
+            "/at/b1//shell/index.html",
+            "/at//shell/index.html",
+            "/at/b1/at/b1/shell/index.html",
         ] {
             assert!(serve(&Method::GET, path, &HeaderMap::new()).is_none(), "{path:?}");
+            assert!(serve_of(Some("b1"), &Method::GET, path, &HeaderMap::new()).is_none(), "{path:?} of a build");
         }
     }
 }

@@ -25,7 +25,8 @@ pub(crate) async fn secure(mut response: Response) -> Response {
     response
 }
 
-/// Nothing of ours may be kept unasked: assets are asked for again by their ETag, the rest not kept at all.
+/// Nothing of ours may be kept unasked but what can never change (`assets.rs` says so itself): other assets are asked for
+/// again by their ETag, the rest is not kept at all.
 fn keep_out_of_caches(headers: &mut HeaderMap) {
     let rule = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(rule));

@@ -145,3 +145,20 @@ test("a long message and a long output fold behind Show all", async ({ app, shel
   await expect(tool.getByText("line 2500", { exact: true })).toHaveCount(1);
   await expect(tool.getByText("line 5000", { exact: true })).toHaveCount(1);
 });
+
+test("a paragraph of any length is one piece in the end, whatever it was drawn in", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await frame.locator("#turns").evaluate((turns) => new MutationObserver((changes) => {
+    if (changes.some(({ addedNodes }) => [...addedNodes].some((node) => node.nodeName === "WBR"))) turns.dataset.pieces = "";
+  }).observe(turns, { childList: true, subtree: true }));
+  await send(frame, "flood-prose");
+  await finished(frame);
+  await expect(frame.locator("#turns"), "it was drawn in pieces").toHaveAttribute("data-pieces");
+  const paragraph = frame.locator(".message p");
+  await expect(paragraph.locator("wbr")).toHaveCount(0);
+  const words = await paragraph.evaluate((node) => (node.childNodes.length === 1 ? node.textContent : "in pieces"));
+  const numbers = [...(words ?? "").matchAll(/number (\d+)/g)].map(([, number]) => Number(number));
+  expect(numbers).toEqual(Array.from({ length: 2000 }, (_, at) => at + 1));
+  expect(words?.endsWith("the last word")).toBe(true);
+});

@@ -31,7 +31,7 @@ const EXAMPLES = {
 const summary = (attention, title, cliType, minutes) => ({ id: `${cliType}:${title}`, title, cliType, attention, lastActiveAt: ago(minutes), createdAt: ago(minutes), projectId: "p", continuity: "live" });
 function row(attention, options = {}) {
   const [title, cliType, minutes] = EXAMPLES[attention];
-  const node = sessionRow(title);
+  const node = sessionRow({ id: title, cliType });
   updateSessionRow(node, { session: summary(attention, title, cliType, minutes), agentName: cliType, current: false, now, ...options });
   return node;
 }

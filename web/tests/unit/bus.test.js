@@ -55,7 +55,7 @@ test("the shell hears windows of its own origin only, and is told which one spok
 
 test("what has not the shape of a message is let go", () => {
   openPage(shell);
-  const shapes = [null, undefined, "ready", 7, [], {}, { kind: "no such" }, { kind: "constructor" }, { kind: "__proto__" }, { kind: "request", id: "1", message: {} }, { kind: "request", id: 1, message: null }, { kind: "say", text: 7 }, { kind: ["ready"] }];
+  const shapes = [null, undefined, "ready", 7, [], {}, { kind: "no such" }, { kind: "constructor" }, { kind: "__proto__" }, { kind: "request", id: "1", message: {} }, { kind: "request", id: 1, message: null }, { kind: "say", text: 7 }, { kind: ["ready"] }, { kind: "server", messages: {} }, { kind: "server", messages: null }, { kind: "server", messages: "x" }];
   for (const data of shapes) {
     assert.deepEqual(heardOf(hearPortlets, [{ origin: HOME, source: stranger, data }]), [], JSON.stringify(data));
     assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
