@@ -5,17 +5,24 @@ const narrow = matchMedia("(max-width: 1023px)");
 
 /**
  * @param {HTMLElement} app
- * @param {{ covered: HTMLElement[], focus: import("./focus.js").Focus }} deps
+ * @param {{ sidebar: HTMLElement, covered: HTMLElement[], focus: import("./focus.js").Focus }} deps
  */
-export function mountDrawer(app, { covered, focus }) {
+export function mountDrawer(app, { sidebar, covered, focus }) {
   /** What had focus when it was opened. @type {Element | null} */
   let from = null;
   const isOpen = () => app.dataset.drawer !== undefined;
 
+  /** What can be reached: the drawer while it is open, also as long as it still moves; else all but it. */
+  function reach() {
+    sidebar.inert = narrow.matches && !isOpen();
+    for (const node of covered) node.inert = isOpen();
+  }
+  reach();
+
   function open() {
     from = document.activeElement;
     app.dataset.drawer = "";
-    for (const node of covered) node.inert = true;
+    reach();
     focus.enter("side");
   }
 
@@ -23,7 +30,7 @@ export function mountDrawer(app, { covered, focus }) {
   function close({ giveBack = true } = {}) {
     if (!isOpen()) return;
     delete app.dataset.drawer;
-    for (const node of covered) node.inert = false;
+    reach();
     // A session that was out of reach does not know any more what had focus in it.
     if (giveBack) focus.giveBack(from?.matches("iframe") ? null : from);
     from = null;
@@ -33,7 +40,10 @@ export function mountDrawer(app, { covered, focus }) {
   app.addEventListener("click", (event) => {
     if (event.target === app) close();
   });
-  narrow.addEventListener("change", () => focus.keep(() => close({ giveBack: false })));
+  narrow.addEventListener("change", () => focus.keep(() => {
+    close({ giveBack: false });
+    reach();
+  }));
 
   return {
     /** The sidebar is a drawer here. */

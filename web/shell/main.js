@@ -1,7 +1,6 @@
 // main.js: puts the shell together.
 import { find, setText } from "../shared/dom.js";
 import { glyph } from "../shared/icons.js";
-import { whenIdle } from "../shared/idle.js";
 import { mod, shortcutOf } from "../shared/keys.js";
 import { currentTheme, followTheme, toggleTheme } from "../shared/theme.js";
 import { createActions } from "./actions.js";
@@ -38,7 +37,7 @@ const store = createStore();
 const workspace = createWorkspace(() => store.announce());
 const focus = createFocus({ sidebar: byId("sidebar"), rail: byId("rail"), topBar: byId("top-bar"), tabBar: byId("tab-bar"), sheet: byId("sheet") },
   { enterTabs: () => tabBar.focusCurrent(), enterSession: (target) => portlets.tellCurrent({ kind: "focus", target }) });
-const drawer = mountDrawer(app, { covered: [find(document, ".skip-link"), ...["rail", "top-bar", "tab-bar", "notices", "sheet"].map(byId)], focus });
+const drawer = mountDrawer(app, { sidebar: byId("sidebar"), covered: [find(document, ".skip-link"), ...["rail", "top-bar", "tab-bar", "notices", "sheet"].map(byId)], focus });
 const toast = mountToasts(byId("toasts"), { giveBack: focus.giveBack });
 const tellNotices = mountNotices(byId("notices"));
 const socket = createSocket({ heard, opened, lost });
@@ -65,8 +64,6 @@ let needs = [];
 /** The first list after a connection has come: only then may tabs of unknown sessions be let go. */
 let synced = false;
 let shown = /** @type {string | null} */ (null);
-/** The tabs that are drawn. @type {string[]} */
-let drawnTabs = [];
 /** The version of the server this page came from. @type {string | undefined} */
 let pageVersion;
 
@@ -76,8 +73,7 @@ store.subscribe((changes) => focus.keep(() => draw(changes)));
 function draw(changes) {
   needs = listNeeds(store.state.busy.values(), store.state.agents, document.visibilityState === "visible" ? workspace.current() : null);
   if (synced) workspace.keepOnly((id) => store.state.sessions.has(id));
-  for (const id of drawnTabs) if (!workspace.order().includes(id)) portlets.close(id);
-  drawnTabs = workspace.order();
+  portlets.update(workspace.order());
   const current = workspace.current();
   tree.update(current === shown ? changes : { ...changes, sessions: withSessions(changes.sessions, [shown, current]) });
   inbox.update(needs);
@@ -166,7 +162,7 @@ async function opened() {
   }
   synced = true;
   portlets.resync();
-  for (const id of workspace.order()) if (store.state.sessions.has(id)) whenIdle(() => workspace.order().includes(id) && portlets.prepare(id));
+  portlets.prepare(workspace.order());
   store.announce();
 }
 

@@ -6,7 +6,7 @@ import { nav } from "../shared/keys.js";
 import { driveTabDrag } from "./tab-drag.js";
 
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
-/** @typedef {{ id: string, title: string, cliType: string, attention: Attention, current: boolean, provisional: boolean, controls: string }} TabView */
+/** @typedef {{ id: string, title: string, cliType: string, attention: Attention, current: boolean, provisional: boolean, controls: string | null }} TabView */
 /**
  * @typedef {{ activate: (id: string) => void, close: (id: string) => void, move: (id: string, to: number) => void,
  *   menu: (id: string, at: { x: number, y: number }) => void }} TabActions

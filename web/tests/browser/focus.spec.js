@@ -1,5 +1,5 @@
 // focus.spec.js: focus is never lost. What had it is gone, hidden or drawn anew: keys belong to what stands in its place.
-import { addProject, current, expect, finished, newSession, send, sessionRow, tab, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
 
@@ -222,6 +222,28 @@ test("a click beside the drawer closes it", async ({ shell }) => {
   // What it covered is in reach again.
   await current(shell).locator("textarea").click();
   await expect(current(shell).locator("textarea")).toBeFocused();
+});
+
+test("the list of agents keeps focus while their states change, and promises no key that does nothing", async ({ startApp, page, context }) => {
+  const names = Array.from({ length: 10 }, (_, at) => `Agent ${String.fromCharCode(97 + at)}`);
+  const app = await startApp({ names, env: { CODEX_ACP_CMD: "no-such-program-here" } });
+  await page.goto(app.link);
+  await addProject(page, app.directory("atlas"));
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await expect(projectRow(other, "atlas")).toBeVisible();
+  await page.bringToFront();
+  await projectRow(page, "atlas").getByRole("button", { name: "New Session" }).click();
+  const dialog = page.getByRole("dialog", { name: "New session" });
+  const keys = await dialog.locator(".picker-option").evaluateAll((options) => options.map((option) => option.querySelector(".kbd")?.textContent ?? ""));
+  expect(keys.length).toBeGreaterThan(10);
+  expect(keys.map((key, at) => key === "" || key === String(at + 1))).toEqual(keys.map(() => true));
+  expect(keys.slice(9)).toEqual(keys.slice(9).map(() => ""));
+  const copy = dialog.locator(".picker-row", { hasText: "Codex" }).getByRole("button", { name: /Copy/ });
+  await copy.focus();
+  await newSession(other, "atlas", "Agent b");
+  await expect(dialog.locator(".picker-option", { hasText: "Agent b" })).toContainText("Connected");
+  await expect(copy).toBeFocused();
 });
 
 test("a drawer in a window that grows is a sidebar again", async ({ shell }) => {

@@ -1,5 +1,6 @@
 // windows.spec.js: two windows of one workspace, and a window whose server is away.
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import { writeSessions } from "./past.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
 
@@ -13,14 +14,19 @@ async function talk(page, project, words) {
   await finished(frame);
 }
 
-test("each window keeps its own tabs over a reload, and a new one begins with those of all", async ({ app, shell, context }) => {
-  await addProject(shell, app.directory("ferry"));
-  await talk(shell, "ferry", "hello one");
-  await talk(shell, "ferry", "hello two");
+test("each window keeps its own tabs over a reload, and a new one begins with those of all", async ({ startApp, page: shell, context }) => {
+  test.slow();
+  const app = await startApp();
+  await app.stop();
+  writeSessions(app, ["hello one", "hello two", "hello three"]);
+  await app.start();
+  await shell.goto(app.link);
+  for (const words of ["hello one", "hello two"]) await sessionRow(shell, words).click();
   const other = await context.newPage();
   await other.goto(app.link);
   await expect.poll(() => titles(other)).toEqual(["hello one", "hello two"]);
-  await talk(shell, "ferry", "hello three");
+  await sessionRow(shell, "hello three").click();
+  await expect(tab(shell, "hello three")).toHaveAttribute("data-current", "");
   await tab(other, "hello one").click();
   await expect(tab(other, "hello one")).toHaveAttribute("data-current", "");
   await tab(other, "hello two").click({ button: "middle" });
