@@ -65,6 +65,24 @@ test("TC-5.4a: while an agent starts, a launching mark is shown", async ({ start
   await expect(sessionRow(page, "New Session")).toBeVisible();
 });
 
+test("a start is cancelled by a press as slow as a hand, while its time runs on", async ({ startApp, page }) => {
+  const app = await startApp({ script: "slow-start" });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await pick(page);
+  const cancel = page.getByRole("button", { name: "Cancel" });
+  await cancel.focus();
+  await cancel.hover();
+  await page.mouse.down();
+  const time = page.locator(".step-time").first();
+  const before = await time.textContent();
+  await expect(time).not.toHaveText(before ?? "");
+  await expect(cancel).toBeFocused();
+  await page.mouse.up();
+  await expect(page.locator(".tab[data-provisional]")).toHaveCount(0);
+  await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
+});
+
 test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async ({ startApp, page }) => {
   const app = await startApp({ env: { CODEX_ACP_CMD: "no-such-program-here" } });
   await page.goto(app.link);
@@ -190,6 +208,50 @@ test("TC-8.3a: switching between sessions of two agents keeps the state of both"
   await tab(page, "New Session").click();
   await expect(current(page).locator("textarea")).toHaveValue("a draft for the second");
   await expect(current(page).locator(".chip")).toHaveText("Second · Connected");
+});
+
+test("a session opened while the server is away is shown when it is back", async ({ app, shell, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello there");
+  await finished(frame);
+  await tab(shell, "hello there").click({ button: "middle" });
+  await expect(shell.locator("iframe.portlet")).toHaveCount(0);
+  // None is at hand that was loaded before.
+  await shell.evaluate(() => document.querySelectorAll("iframe").forEach((node) => node.contentWindow?.location.replace("about:blank")));
+  quiet.serverMayGo = true;
+  await app.stop();
+  await expect(shell.locator("#offline")).toBeVisible();
+  await sessionRow(shell, "hello there").click();
+  await expect(tab(shell, "hello there")).toHaveAttribute("data-current", "");
+  await app.start();
+  await expect(shell.locator("#offline")).toBeHidden();
+  await expect(current(shell).locator(".user-text")).toHaveText("hello there");
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
+test("a session whose frame is loaded again shows all that was said", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello there");
+  await finished(frame);
+  await frame.locator("html").evaluate(() => {
+    /** @type {any} */ (window).old = true;
+    location.reload();
+  });
+  await expect.poll(() => frame.locator("html").evaluate(() => /** @type {any} */ (window).old).catch(() => true)).toBeUndefined();
+  await expect(frame.locator(".user-text")).toHaveText("hello there");
+  await expect(frame.getByText("Hello from the agent.")).toBeVisible();
+  await send(frame, "hello again");
+  await expect(frame.locator(".message")).toHaveCount(2);
+});
+
+test("a session's frame has the session's title, whatever it becomes", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await expect(shell.locator("iframe.portlet")).toHaveAttribute("title", "New Session");
+  await send(frame, "hello there");
+  await expect(shell.locator("iframe.portlet")).toHaveAttribute("title", "hello there");
 });
 
 test("two windows on one session see the same words", async ({ app, shell, context }) => {
