@@ -44,12 +44,21 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
 fn metadata() -> anyhow::Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let asked = Command::new(cargo)
-        .args(["metadata", "--locked", "--format-version", "1"])
+        .args(["metadata", "--locked", "--format-version", "1", "--filter-platform", &platform()?])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .context("could not run cargo")?;
     ensure!(asked.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&asked.stderr));
     serde_json::from_slice(&asked.stdout).context("cargo metadata is not JSON")
+}
+
+/// This machine's, which is the one the program is built for: crates of other systems are not in it.
+fn platform() -> anyhow::Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let asked = Command::new(rustc).arg("-vV").output().context("could not run rustc")?;
+    let about = String::from_utf8_lossy(&asked.stdout);
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc does not say what it is for")
 }
 
 /// The crates of others that the program is linked from, by name: what tests and build scripts use is not among them.
