@@ -34,9 +34,10 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
     for (words, crates) in texts {
         notices += &format!("\n{RULE}\n{}\n\n{words}\n", crates.join(", "));
     }
-    notices += &format!("\n{RULE}\nThe definitions by which code is highlighted\n\n");
     for licence in two_face::acknowledgement::listing().for_syntaxes() {
-        licence.write_md(&mut notices);
+        let name = licence.rel_path.display();
+        notices +=
+            &format!("\n{RULE}\nThe definitions by which code is highlighted: {name}\n\n{}\n", licence.text.trim());
     }
     std::fs::write(file, notices).with_context(|| format!("could not write {}", file.display()))
 }
