@@ -34,9 +34,10 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
     for (words, crates) in texts {
         notices += &format!("\n{RULE}\n{}\n\n{words}\n", crates.join(", "));
     }
-    notices += &format!("\n{RULE}\nThe definitions by which code is highlighted\n\n");
     for licence in two_face::acknowledgement::listing().for_syntaxes() {
-        licence.write_md(&mut notices);
+        let name = licence.rel_path.display();
+        notices +=
+            &format!("\n{RULE}\nThe definitions by which code is highlighted: {name}\n\n{}\n", licence.text.trim());
     }
     std::fs::write(file, notices).with_context(|| format!("could not write {}", file.display()))
 }
@@ -44,12 +45,21 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
 fn metadata() -> anyhow::Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let asked = Command::new(cargo)
-        .args(["metadata", "--locked", "--format-version", "1"])
+        .args(["metadata", "--locked", "--format-version", "1", "--filter-platform", &platform()?])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .context("could not run cargo")?;
     ensure!(asked.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&asked.stderr));
     serde_json::from_slice(&asked.stdout).context("cargo metadata is not JSON")
+}
+
+/// This machine's, which is the one the program is built for: crates of other systems are not in it.
+fn platform() -> anyhow::Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let asked = Command::new(rustc).arg("-vV").output().context("could not run rustc")?;
+    let about = String::from_utf8_lossy(&asked.stdout);
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc does not say what it is for")
 }
 
 /// The crates of others that the program is linked from, by name: what tests and build scripts use is not among them.
