@@ -73,11 +73,11 @@ function create(banner) {
  * @param {number} retryMs
  * @returns {Banner[]}
  */
-function bannersOf({ context, failed, error, loaded }, retryMs) {
+function bannersOf({ context, failed, error, loaded, online }, retryMs) {
   if (!context) return [];
   const name = agentName(context);
   const { status } = context;
-  const connection = connectionOf(context);
+  const connection = connectionOf({ context, online });
   const detail = status?.detail ? { detail: status.detail } : {};
   if (connection === "reconnecting") {
     const attempt = status?.attempt ? `Attempt ${status.attempt} of ${status.attemptsMax ?? "5"}${retryMs ? `, next in ${Math.ceil(retryMs / 1000)}s` : ""}` : "Nothing written so far is lost.";

@@ -1,7 +1,7 @@
 // composer.js: where the user writes. Enter sends, a draft is kept, `/` offers the agent's commands.
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
-import { drafts } from "../shared/storage.js";
+import { drafts, watch } from "../shared/storage.js";
 import { compact } from "../shared/time.js";
 import { mountCommandList } from "./command-list.js";
 import { agentName, connectionOf } from "./connection.js";
@@ -18,7 +18,7 @@ const DRAFT_MS = 300;
  * @param {{ session: Session, send: (text: string) => Promise<boolean>, stop: () => void, setOption: (id: string, value: string) => void }} deps
  */
 export function mountComposer(root, { session, send, stop, setOption }) {
-  const input = h("textarea", { class: "composer-input", rows: 1, "aria-label": "Message", "aria-controls": "command-list" });
+  const input = h("textarea", { class: "composer-input", dir: "auto", rows: 1, "aria-label": "Message", "aria-controls": "command-list" });
   const options = h("div", { class: "composer-options" });
   const ring = contextRing();
   const used = h("span", { class: "context-words tabular" });
@@ -30,6 +30,8 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], taken: changed });
   const drawOptions = mountOptions(options, { session, setOption });
   let draftOf = "";
+  /** What is kept of it, as far as this window knows. */
+  let draft = "";
   let timer = 0;
   let sending = false;
 
@@ -68,10 +70,37 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     timer = window.setTimeout(keepDraft, DRAFT_MS);
   }
 
+  /** Only what was changed here is kept: another window may know better. */
   function keepDraft() {
-    if (draftOf) drafts.write(draftOf, input.value);
+    if (!draftOf || input.value === draft) return;
+    draft = input.value;
+    drafts.write(draftOf, draft);
   }
   addEventListener("pagehide", keepDraft);
+  watch("drafts", readDraft);
+
+  /** What was not changed here follows what another window keeps. */
+  function readDraft() {
+    if (!draftOf || input.value !== draft) return;
+    draft = drafts.read(draftOf);
+    if (input.value === draft) return;
+    input.value = draft;
+    list.draw();
+    drawButtons();
+  }
+
+  /** @param {string} sessionId */
+  function takeDraftOf(sessionId) {
+    if (draftOf === sessionId) return;
+    // A session that got another id takes what is typed along.
+    if (draftOf) {
+      drafts.write(draftOf, "");
+      drafts.write(sessionId, input.value);
+      draft = input.value;
+    }
+    draftOf = sessionId;
+    readDraft();
+  }
 
   async function submit() {
     const text = input.value;
@@ -88,10 +117,9 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   }
 
   const isReady = () => {
-    const { context: about, online, loaded } = session.state;
-    if (!about || !online || !loaded) return false;
-    const connection = connectionOf(about);
-    return connection !== "disconnected" && connection !== "reconnecting";
+    const { loaded, stale, failed } = session.state;
+    const connection = connectionOf(session.state);
+    return loaded && (!stale || failed !== null) && !["unknown", "disconnected", "reconnecting"].includes(connection);
   };
   const canSend = () => isReady() && !sending && !session.running() && session.state.pending === null && input.value.trim() !== "";
 
@@ -103,18 +131,14 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   }
 
   function draw() {
-    const { context: about, facts, online } = session.state;
+    const { context: about, facts } = session.state;
     if (!about) return;
     const name = agentName(about);
-    if (draftOf !== about.session.id) {
-      if (draftOf) drafts.write(draftOf, "");
-      else if (!input.value) input.value = drafts.read(about.session.id);
-      draftOf = about.session.id;
-    }
-    const connection = connectionOf(about);
+    takeDraftOf(about.session.id);
+    const connection = connectionOf(session.state);
     const off = !isReady();
     setAttribute(input, "aria-label", `Message ${name}`);
-    setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message" : connection === "reconnecting" ? `Reconnecting to ${name}…` : !online ? "Liminal Builder is not running" : `Message ${name}…`);
+    setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message" : connection === "reconnecting" ? `Reconnecting to ${name}…` : connection === "unknown" ? "Liminal Builder is not running" : `Message ${name}…`);
     setAttribute(form, "data-off", off);
     input.disabled = connection === "disconnected" || connection === "reconnecting";
     drawOptions(input.disabled);

@@ -1,13 +1,15 @@
 // connection.js: what can be said of the process behind a session. Pure.
 
 /** @typedef {import("../shared/bus.js").Context} Context */
-/** @typedef {"connected" | "starting" | "reconnecting" | "disconnected" | "idle"} Connection */
+/** `unknown`: our own server is away, and with it all news. @typedef {"connected" | "starting" | "reconnecting" | "disconnected" | "idle" | "unknown"} Connection */
 
 /** @type {Record<Connection, string>} */
-export const CONNECTION_WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running" };
+export const CONNECTION_WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", unknown: "Not known" };
 
-/** @param {Context} context @returns {Connection} */
-export function connectionOf({ session, status, agent }) {
+/** @param {{ context: Context | null, online: boolean }} state @returns {Connection} */
+export function connectionOf({ context, online }) {
+  if (!context || !online) return "unknown";
+  const { session, status, agent } = context;
   const { attention, continuity } = session;
   if (attention === "starting" || attention === "reconnecting" || attention === "disconnected") return attention;
   if (status && status.status !== "idle") return status.status;

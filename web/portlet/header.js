@@ -11,7 +11,7 @@ import { agentName, CONNECTION_WORDS, connectionOf } from "./connection.js";
  * @param {{ session: import("./session.js").Session, command: (name: string) => void, toggleRail: () => void }} deps
  */
 export function mountHeader(root, { session, command, toggleRail }) {
-  const title = h("h1", { class: "truncate" });
+  const title = h("h1", { class: "truncate", dir: "auto" });
   const path = h("span", { class: "session-path mono truncate" });
   const dot = h("span", { class: "dot" });
   const words = h("span");
@@ -37,14 +37,14 @@ export function mountHeader(root, { session, command, toggleRail }) {
     draw({ railOffered, railShown }) {
       const { context } = session.state;
       if (!context) return;
-      const connection = connectionOf(context);
+      const connection = connectionOf(session.state);
       setText(title, context.session.title);
       setAttribute(title, "title", context.session.title);
       setText(path, shortPath(context.project?.path ?? "", context.home));
       setAttribute(chip, "data-state", connection);
       setAttribute(dot, "data-state", connection);
       setText(words, `${agentName(context)} · ${CONNECTION_WORDS[connection]}`);
-      setAttribute(chip, "title", connection === "idle" ? "Starts with your next message" : null);
+      setAttribute(chip, "title", { idle: "Starts with your next message", unknown: "Liminal Builder is not answering" }[/** @type {string} */ (connection)]);
       rail.hidden = !railOffered;
       setAttribute(rail, "aria-pressed", String(railShown));
       if (document.title !== context.session.title) document.title = context.session.title;

@@ -18,7 +18,7 @@ export function showBlocks(root, blocks, shown) {
     if (shown[at] === html) continue;
     let block = root.children[at];
     if (!block) {
-      block = h("div", { class: "block" });
+      block = h("div", { class: "block", dir: "auto" });
       root.append(block);
     }
     // A block that was taken for finished is as new again.

@@ -18,12 +18,12 @@ export function createText(item) {
     chevron.classList.add("chevron");
     return h("div", { class: "thinking", "data-item": item.itemId },
       h("button", { class: "tool-head", type: "button", "aria-expanded": "false", "data-do": "toggle-thinking" },
-        icon("bulb"), h("span", { class: "tool-verb" }), h("span", { class: "thinking-start truncate" }), glyph("working"), chevron),
+        icon("bulb"), h("span", { class: "tool-verb" }), h("span", { class: "thinking-start truncate", dir: "auto" }), glyph("working"), chevron),
       h("div", { class: "thinking-text prose", hidden: true }));
   }
   if (item.origin === "user") {
     return h("article", { class: "user-turn", "data-item": item.itemId },
-      h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text" }), h("time", { class: "user-time" }),
+      h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text", dir: "auto" }), h("time", { class: "user-time" }),
       h("button", { class: "link-button user-more", type: "button", "data-do": "unfold-user", hidden: true }, "Show all"));
   }
   if (item.origin === "system") return notice("info", "");

@@ -2,7 +2,7 @@
 import { hearShell, tellShell } from "../shared/bus.js";
 import { copyText } from "../shared/clipboard.js";
 import { isDemo } from "../shared/demo.js";
-import { closest, find, h, reconcile } from "../shared/dom.js";
+import { closest, find, h, reconcile, setAttribute } from "../shared/dom.js";
 import { oncePerFrame } from "../shared/frame.js";
 import { mark } from "../shared/icons.js";
 import { shortcutOf } from "../shared/keys.js";
@@ -59,6 +59,7 @@ const plan = mountPlan({ rail: byId("rail"), strip: byId("plan-strip") }, { sess
 function drawAll() {
   if (!visible) return;
   const first = session.dirty.all;
+  setAttribute(root, "data-stale", state.stale);
   transcript.draw();
   session.drawn();
   header.draw({ railOffered: !narrow && plan.offers(), railShown: railWanted });
@@ -175,13 +176,18 @@ async function showWhole(button) {
   else if (answer.type === "error") tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
 }
 
+/** @param {string} text @param {HTMLElement} node */
+async function copyOrSay(text, node) {
+  if (!(await copyText(text, node))) tellShell({ kind: "say", text: "Could not copy", detail: null });
+}
+
 log.addEventListener("click", (event) => {
   const copy = closest(event, ".copy-code");
   if (copy) void copyText(copy.closest("figure")?.querySelector("pre > code")?.textContent ?? "", copy);
   const whole = closest(event, '[data-do="show-whole"]');
   if (whole) void showWhole(whole);
   const place = closest(event, "a.ref");
-  if (place) void copyText(place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""), place);
+  if (place) void copyOrSay(place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""), place);
 });
 
 addEventListener("keydown", (event) => {
@@ -192,7 +198,8 @@ addEventListener("keydown", (event) => {
     if (name === "rail") toggleRail();
     else tellShell({ kind: "shortcut", name, index: shortcut.index ?? null });
   } else if (event.key === "Escape" && !event.defaultPrevented && session.running()) {
-    if (Date.now() < escapeUntil) void stop();
+    // Who writes may mean the text; anywhere else the key means the turn.
+    if (!composer.hasFocus() || Date.now() < escapeUntil) void stop();
     else {
       escapeUntil = Date.now() + ESCAPE_MS;
       setTimeout(drawStatus, ESCAPE_MS + 50);

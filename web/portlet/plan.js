@@ -63,14 +63,14 @@ function planPart(plan, done) {
 /** @param {import("../shared/protocol.js").PlanEntry[]} plan */
 function planList(plan) {
   return h("ol", { class: "plan-list" }, ...plan.map(({ content, status }) => h("li", { "data-status": status },
-    status === "in_progress" ? glyph("working", { label: "Current" }) : icon(status === "completed" ? "circle-check" : "circle"), h("span", {}, content),
+    status === "in_progress" ? glyph("working", { label: "Current" }) : icon(status === "completed" ? "circle-check" : "circle"), h("span", { dir: "auto" }, content),
     status === "completed" ? h("span", { class: "visually-hidden" }, "done") : null)));
 }
 
 /** @param {import("../shared/protocol.js").PlanEntry[]} plan @param {number} done @param {boolean} open */
 function stripHead(plan, done, open) {
   const current = plan.find(({ status }) => status === "in_progress") ?? plan.find(({ status }) => status === "pending");
-  const head = h("button", { class: "strip-head", type: "button", "aria-expanded": String(open) }, icon("list"), h("b", {}, "Plan"), h("span", { class: "tabular strip-count" }, `${done} of ${plan.length}`), h("span", { class: "truncate strip-now" }), icon(open ? "chevron-down" : "chevron-up"));
+  const head = h("button", { class: "strip-head", type: "button", "aria-expanded": String(open) }, icon("list"), h("b", {}, "Plan"), h("span", { class: "tabular strip-count" }, `${done} of ${plan.length}`), h("span", { class: "truncate strip-now", dir: "auto" }), icon(open ? "chevron-down" : "chevron-up"));
   setText(/** @type {Element} */ (head.querySelector(".strip-now")), current?.content ?? "");
   setAttribute(head, "title", current?.content);
   return head;

@@ -4,6 +4,8 @@
 const NEAR_PX = 50;
 /** So long after the wheel, a key or a finger, a scroll is the user's. */
 const HAND_MS = 1500;
+/** Keys that go up. */
+const UPWARDS = ["ArrowUp", "PageUp", "Home"];
 /** Closer to the top than this, older items are asked for. */
 const TOP_PX = 1600;
 
@@ -15,30 +17,75 @@ const TOP_PX = 1600;
 export function mountScroller(log, content, { moved, nearTop }) {
   let following = true;
   let away = false;
+  /** A pointer is pressed in the conversation: what is under it must not move. */
+  let pressed = false;
   let lastTop = 0;
   let lastHeight = 0;
+  /** The height when it was last seen, and when the user last reached for the wheel, a key or the bar: the end aimed at. */
+  let height = 0;
+  let aimedHeight = Infinity;
   let handAt = -HAND_MS;
 
-  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) log.addEventListener(kind, () => (handAt = performance.now()), { passive: true });
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    log.addEventListener(kind, () => {
+      handAt = performance.now();
+      aimedHeight = height;
+    }, { passive: true });
+  }
+  // Whoever sets out upwards leaves the end at once: where text streams in, the first step of the way would be undone.
+  log.addEventListener("wheel", (event) => event.deltaY < 0 && leave(event), { passive: true });
+  log.addEventListener("keydown", (event) => (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && leave(event), { passive: true });
+  log.addEventListener("pointerdown", () => (pressed = true), { passive: true });
+  for (const kind of ["pointerup", "pointercancel", "blur"]) addEventListener(kind, release, { passive: true });
+  // The scroll bar tells nobody that it was let go.
+  addEventListener("pointermove", (event) => event.buttons === 0 && release(), { passive: true });
+
+  /** @param {Event} event */
+  function leave(event) {
+    if (!following || log.scrollTop === 0) return;
+    // A box in the conversation that can itself go up takes the step.
+    for (let node = event.target; node instanceof Element && node !== log; node = node.parentElement) if (node.scrollTop > 0) return;
+    following = false;
+  }
+
+  function release() {
+    if (!pressed) return;
+    pressed = false;
+    handAt = performance.now();
+    // What was just marked is being read.
+    if (getSelection()?.isCollapsed === false) following = false;
+    if (following) toEnd();
+    look();
+  }
 
   log.addEventListener("scroll", () => {
     const top = log.scrollTop;
-    const distance = log.scrollHeight - top - log.clientHeight;
+    height = log.scrollHeight;
+    const distance = height - top - log.clientHeight;
     // Text that comes or goes moves the view as well; that is not the user leaving.
-    const byHand = performance.now() - handAt < HAND_MS || log.scrollHeight === lastHeight;
-    if (distance <= NEAR_PX) following = true;
-    else if (top < lastTop && byHand) following = false;
+    const hand = pressed || performance.now() - handAt < HAND_MS;
+    const byHand = hand || height === lastHeight;
+    // Who goes down to where the end was when setting out is at the end, however much came meanwhile.
+    const isThere = distance <= NEAR_PX || (hand && top > lastTop && aimedHeight - top - log.clientHeight <= NEAR_PX);
+    // At the very end one can also be because it came nearer.
+    if (top < lastTop && byHand && distance > 1) following = false;
+    else if (isThere && !pressed) following = true;
     else if (following && !byHand) return toEnd();
     lastTop = top;
     if (top < TOP_PX) nearTop();
-    if (away !== distance > NEAR_PX) {
-      away = distance > NEAR_PX;
-      moved();
-    }
+    look();
   }, { passive: true });
 
+  /** Whether the view is above the end. */
+  function look() {
+    const now = !following && log.scrollHeight - log.scrollTop - log.clientHeight > NEAR_PX;
+    if (away === now) return;
+    away = now;
+    moved();
+  }
+
   function toEnd() {
-    lastHeight = log.scrollHeight;
+    height = lastHeight = log.scrollHeight;
     log.scrollTop = lastHeight;
     lastTop = log.scrollTop;
   }
@@ -48,14 +95,16 @@ export function mountScroller(log, content, { moved, nearTop }) {
     // The room the scroll bar takes is taken off the margins, so that conversation and input stand in one line.
     const gutter = `${(log.offsetWidth - log.clientWidth) / 2}px`;
     if (content.style.getPropertyValue("--gutter") !== gutter) content.style.setProperty("--gutter", gutter);
-    if (following) toEnd();
+    if (following && !pressed) return toEnd();
+    height = log.scrollHeight;
+    look();
   });
   observer.observe(content);
   observer.observe(log);
 
   return {
     /** The view is above the end. */
-    isAway: () => away && !following,
+    isAway: () => away,
     /** Older items will soon be wanted. */
     isNearTop: () => log.scrollTop < TOP_PX,
     follow() {

@@ -1,5 +1,6 @@
 // session.js: one session as this portlet knows it. Messages change it at once; who draws is told once per frame.
 import { mergeUpsert } from "../shared/patch.js";
+import { renamedOf } from "./same.js";
 
 /** @typedef {import("../shared/patch.js").Item} Item */
 /** @typedef {import("../shared/protocol.js").Upsert} Upsert */
@@ -29,6 +30,8 @@ export function createSession(changed) {
     more: false,
     loaded: false,
     online: true,
+    /** Since the server was away, it has not said how this session stands. */
+    stale: false,
     /** Why it could not be loaded. @type {ErrorMessage | null} */
     failed: null,
     /** The last error that came without being asked for. @type {ErrorMessage | null} */
@@ -36,8 +39,8 @@ export function createSession(changed) {
     /** A message on its way, not yet confirmed. @type {string | null} */
     pending: null,
   };
-  /** What changed since it was last drawn. `all` when everything is new. */
-  const dirty = { all: false, items: /** @type {Set<string>} */ (new Set()), turns: /** @type {Set<string>} */ (new Set()) };
+  /** What changed since it was last drawn. `all` when the whole was said anew; what of it was there before, under other ids, is in `renamed`. */
+  const dirty = { all: false, renamed: /** @type {import("./same.js").Renamed[]} */ ([]), items: /** @type {Set<string>} */ (new Set()), turns: /** @type {Set<string>} */ (new Set()) };
   /** @type {Map<string, Turn>} */
   const turnById = new Map();
 
@@ -82,8 +85,8 @@ export function createSession(changed) {
   }
 
   function clear() {
-    state.items.clear();
-    state.turns.length = 0;
+    state.items = new Map();
+    state.turns = [];
     turnById.clear();
     dirty.all = true;
     state.edits += 1;
@@ -91,17 +94,21 @@ export function createSession(changed) {
 
   /** @param {Extract<ServerFrame, { type: "session:history" }>} history */
   function applyHistory(history) {
-    if (history.since === undefined) {
+    const fresh = history.since === undefined;
+    const { items, turns } = state;
+    if (fresh) {
       clear();
       state.facts = {};
       state.more = history.more;
     }
     // A turn is shown where its items are; one without any on this page only if it still runs.
     history.entries.forEach(put);
+    if (fresh) dirty.renamed.push(renamedOf({ items, turns }, state));
     for (const record of history.turns) if (turnById.has(record.turnId) || record.status === "running") putRecord(record);
     Object.assign(state.facts, history.facts);
     if (state.context) state.context = { ...state.context, session: history.session };
     state.loaded = true;
+    state.stale = false;
     state.failed = null;
     state.pending = null;
   }
@@ -151,13 +158,16 @@ export function createSession(changed) {
     /** @param {Partial<typeof state>} part */
     set(part) {
       Object.assign(state, part);
+      if (!state.online) state.stale = true;
       changed();
     },
-    running: () => state.turns.findLast((one) => one.record?.status === "running"),
+    /** The turn that runs, as far as the server says so. */
+    running: () => (state.stale ? undefined : state.turns.findLast((one) => one.record?.status === "running")),
     /** The newest item's kind says what the agent is at. */
     lastItem: () => state.items.get(state.turns.at(-1)?.items.at(-1) ?? ""),
     drawn() {
       dirty.all = false;
+      dirty.renamed.length = 0;
       dirty.items.clear();
       dirty.turns.clear();
     },

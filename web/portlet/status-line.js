@@ -50,7 +50,8 @@ export function statusOf(session, now) {
   const running = session.running();
   const quiet = { attention: /** @type {Attention} */ ("idle"), words: "", meta: "", actions: [] };
   if (!context) return quiet;
-  const connection = connectionOf(context);
+  const connection = connectionOf(state);
+  if (connection === "unknown") return { ...quiet, attention: "disconnected", words: "Liminal Builder is not answering", meta: state.turns.some(({ record }) => record?.status === "running") ? "A turn was running" : "" };
   if (connection === "disconnected" || connection === "reconnecting") return quiet;
   if (running?.record) {
     if (context.session.attention === "needs_permission") return { attention: "needs_permission", words: "Waiting for your decision", meta: elapsed(now - Date.parse(context.session.since ?? running.record.startedAt)), actions: [] };
@@ -58,7 +59,9 @@ export function statusOf(session, now) {
     const activity = facts.activity || doing(session);
     return { attention: "working", words: "Working", meta: elapsed(now - Date.parse(running.record.startedAt)) + (activity ? ` · ${activity}` : ""), actions: [] };
   }
-  if (state.pending !== null || connection === "starting") return { attention: "starting", words: `Starting ${agentName(context)}`, meta: "", actions: [] };
+  if (state.stale && !state.failed) return { ...quiet, meta: "Reading the conversation" };
+  if (connection === "starting" || (state.pending !== null && connection === "idle")) return { attention: "starting", words: `Starting ${agentName(context)}`, meta: "", actions: [] };
+  if (state.pending !== null) return { ...quiet, meta: "Sending" };
   const last = state.turns.at(-1);
   const record = last?.record;
   if (!last || !record?.endedAt) return quiet;

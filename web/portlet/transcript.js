@@ -24,7 +24,9 @@ export function mountTranscript(root, { session, redraw }) {
   const turns = new Map();
   /** @type {Map<string, HTMLElement>} */
   const groups = new Map();
-  const pending = h("section", { class: "turn" }, h("article", { class: "user-turn", "data-pending": true }, h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text" })));
+  /** The item that was the last one when it was drawn. */
+  let last = "";
+  const pending = h("section", { class: "turn" }, h("article", { class: "user-turn", "data-pending": true }, h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text", dir: "auto" })));
 
   root.addEventListener("click", (event) => {
     const id = toggleTool(event) ?? toggleText(event);
@@ -101,8 +103,6 @@ export function mountTranscript(root, { session, redraw }) {
       const item = state.items.get(id);
       const owner = nodes.get(id);
       if (item?.type === "tool_call" && item.tool?.kind === "agent" && owner) reconcile(/** @type {Element} */ (owner.querySelector(":scope > .tool-nested")), steps(turn.items, id));
-      // Whether a command folds depends on what came after it.
-      if (item?.type === "tool_call" && item.tool?.kind === "execute") dirty.items.add(id);
     }
     return own;
   }
@@ -134,13 +134,34 @@ export function mountTranscript(root, { session, redraw }) {
     if (item && item.type !== "tool_call" && (!nodes.has(id) || (item.status === "complete" && item.text === ""))) dirty.turns.add(item.turnId);
   }
 
+  /** What is still said keeps its node, and with it its place, its folding and what is selected in it. */
+  function keepNodes() {
+    for (const renamed of dirty.renamed) {
+      rekey(turns, renamed.turns);
+      for (const map of [nodes, groups]) rekey(map, renamed.items);
+    }
+    for (const id of nodes.keys()) if (!state.items.has(id)) nodes.delete(id);
+    for (const id of groups.keys()) if (!state.items.has(id)) groups.delete(id);
+    const known = new Set(state.turns.map(({ id }) => id));
+    for (const id of turns.keys()) if (!known.has(id)) turns.delete(id);
+    for (const [id, own] of nodes) setAttribute(own, "data-item", own.dataset.item === undefined ? null : id);
+    for (const [id, own] of turns) setAttribute(own, "data-turn", id);
+    known.forEach((id) => dirty.turns.add(id));
+  }
+
+  /** Whether a command folds depends on whether something came after it. */
+  function touchLast() {
+    const now = session.lastItem()?.itemId ?? "";
+    if (now === last) return;
+    dirty.items.add(last).add(now);
+    last = now;
+  }
+
   return {
     node: (/** @type {string} */ id) => nodes.get(id),
     draw() {
-      if (dirty.all) {
-        for (const map of [nodes, turns, groups]) map.clear();
-        for (const turn of state.turns) dirty.turns.add(turn.id);
-      }
+      if (dirty.all) keepNodes();
+      touchLast();
       dirty.items.forEach(touchTurnOf);
       if (dirty.turns.size) {
         for (const turn of state.turns) if (dirty.turns.has(turn.id)) drawTurn(turn);
@@ -161,4 +182,14 @@ export function mountTranscript(root, { session, redraw }) {
       }
     },
   };
+}
+
+/** Nodes move to the ids their items have now. @param {Map<string, HTMLElement>} map @param {Map<string, string>} renamed */
+function rekey(map, renamed) {
+  const moved = [...renamed].flatMap(([now, was]) => {
+    const own = map.get(was);
+    return own ? [/** @type {const} */ ([now, own])] : [];
+  });
+  for (const was of renamed.values()) map.delete(was);
+  for (const [now, own] of moved) map.set(now, own);
 }

@@ -1,27 +1,52 @@
-// clipboard.js: copies text and says so on the button for a moment.
+// clipboard.js: copies text and says so, or that it could not, on the button for a moment.
 
 const SHOWN_MS = 1500;
 
 /**
  * @param {string} text
- * @param {HTMLElement} [button] Its `[data-copy-label]` part, or itself, says "Copied" meanwhile.
+ * @param {HTMLElement} [button] Its `[data-copy-label]` part says what came of it.
  * @returns {Promise<boolean>}
  */
 export async function copyText(text, button) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    return false;
-  }
+  const copied = (await copyByPermission(text)) || copyBySelection(text);
   if (button && button.dataset.copied === undefined) {
     const label = button.querySelector("[data-copy-label]");
     const words = label?.textContent ?? "";
-    button.dataset.copied = "";
-    if (label) label.textContent = "Copied";
+    button.dataset.copied = String(copied);
+    if (label) label.textContent = copied ? "Copied" : "Could not copy";
     setTimeout(() => {
       delete button.dataset.copied;
       if (label) label.textContent = words;
     }, SHOWN_MS);
   }
-  return true;
+  return copied;
+}
+
+/** @param {string} text */
+async function copyByPermission(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The way of pages that have no clipboard of their own, as over plain HTTP from another machine. @param {string} text */
+function copyBySelection(text) {
+  const back = document.activeElement;
+  const selection = getSelection();
+  const marked = Array.from({ length: selection?.rangeCount ?? 0 }, (_, at) => /** @type {Selection} */ (selection).getRangeAt(at));
+  const field = document.createElement("textarea");
+  field.className = "visually-hidden";
+  field.value = text;
+  // What is outside an open dialog cannot be selected.
+  (back?.closest("dialog") ?? document.body).append(field);
+  field.select();
+  const copied = document.execCommand("copy");
+  field.remove();
+  selection?.removeAllRanges();
+  for (const range of marked) selection?.addRange(range);
+  if (back instanceof HTMLElement) back.focus({ preventScroll: true });
+  return copied;
 }

@@ -40,7 +40,8 @@ export function setText(node, text) {
 }
 
 /**
- * Makes `nodes` the children of `root`, in order, moving as little as possible.
+ * Makes `nodes` the children of `root`, in order, moving as little as possible. What holds the focus is never moved, since
+ * it would lose it: the others go around it.
  * @param {Element} root
  * @param {Node[]} nodes
  */
@@ -49,6 +50,12 @@ export function reconcile(root, nodes) {
   for (const child of [...root.childNodes]) if (!wanted.has(child)) child.remove();
   let at = root.firstChild;
   for (const node of nodes) {
+    if (node !== at && node.parentNode === root && node.contains(document.activeElement)) {
+      for (let next = at; next && next !== node; next = at) {
+        at = next.nextSibling;
+        root.append(next);
+      }
+    }
     if (node === at) at = at.nextSibling;
     else root.insertBefore(node, at);
   }

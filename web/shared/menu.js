@@ -67,7 +67,7 @@ function item(entry, index) {
     "aria-checked": radio ? String(entry.checked) : null, disabled: entry.disabled ?? false,
   },
     entry.icon ? icon(entry.icon) : null,
-    h("span", { class: "label" }, entry.label, entry.note ? h("small", {}, entry.note) : null),
+    h("span", { class: "label", dir: "auto" }, entry.label, entry.note ? h("small", {}, entry.note) : null),
     entry.hint ? h("kbd", { class: "kbd" }, entry.hint) : null,
     entry.checked ? icon("check") : null,
   );

@@ -4,12 +4,27 @@ test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
 });
 
-test("TC-3.1a: a sent message is shown at once, with its time", async ({ shell }) => {
+test("TC-3.1a: a sent message is shown before the server has heard of it, then with its time", async ({ app, shell }) => {
+  /** @type {(() => void)[]} */
+  const held = [];
+  await shell.routeWebSocket(/\/ws/, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      if (JSON.parse(String(message)).type === "session:send") held.push(() => server.send(message));
+      else server.send(message);
+    });
+  });
+  await shell.goto(app.link);
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello there");
-  await expect(frame.locator(".user-text")).toHaveText("hello there");
+  await expect.poll(() => held.length).toBe(1);
+  await expect(frame.locator(".user-turn[data-pending] .user-text")).toHaveText("hello there");
   await expect(frame.locator("textarea")).toHaveValue("");
+  held.forEach((release) => release());
   await expect(frame.locator(".user-time")).toHaveText(/^\d\d:\d\d$/);
+  await expect(frame.locator(".user-turn")).toHaveCount(1);
+  await expect(frame.locator(".user-turn[data-pending]")).toHaveCount(0);
+  await expect(frame.locator(".user-text")).toHaveText("hello there");
 });
 
 test("TC-3.1b: an empty or blank message cannot be sent", async ({ shell }) => {
@@ -119,6 +134,16 @@ test("TC-3.3c: a failed call shows its error", async ({ shell }) => {
   await expect(frame.getByText("File changed since it was read.")).toBeVisible();
 });
 
+/** How far the text stands out from the sheet, as WCAG counts it. @param {import("@playwright/test").Locator} text */
+const contrast = (text) => text.evaluate((node) => {
+  const light = (/** @type {string} */ colour) => {
+    const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? []).map(Number).map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
+  };
+  const [one, other] = [light(getComputedStyle(node).color), light(getComputedStyle(document.body).backgroundColor)];
+  return Math.max(one, other) / Math.min(one, other);
+});
+
 test("TC-3.4a: thinking is muted and can be opened", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "think about it");
@@ -129,6 +154,9 @@ test("TC-3.4a: thinking is muted and can be opened", async ({ shell }) => {
   await thinking.getByRole("button").click();
   await expect(thinking.locator(".thinking-text")).toHaveText("I should look at the file first.");
   await expect(thinking.locator(".thinking-text")).toHaveCSS("font-style", "italic");
+  expect(await contrast(thinking.locator(".thinking-text"))).toBeLessThan((await contrast(frame.locator(".message"))) * 0.7);
+  await thinking.getByRole("button").click();
+  await expect(thinking.locator(".thinking-text")).toBeHidden();
 });
 
 test("TC-3.5a: the input is at the bottom; Enter sends and Shift Enter does not", async ({ shell }) => {
@@ -140,8 +168,19 @@ test("TC-3.5a: the input is at the bottom; Enter sends and Shift Enter does not"
   await expect(frame.locator(".user-turn")).toHaveCount(0);
   await input.press("Enter");
   await expect(frame.locator(".user-text")).toHaveText("hello\nsecond line");
-  const box = await frame.locator(".composer").boundingBox();
-  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeGreaterThan(850);
+});
+
+test("TC-3.5a: with no history, with some and with much, the input is at the bottom, takes text and sends", async ({ shell }) => {
+  const frame = await newSession(shell, "ferry");
+  for (const words of ["hello", "long answer", "long again", "hello at last"]) {
+    await frame.locator("textarea").pressSequentially(words);
+    await expect(frame.locator("textarea")).toBeInViewport({ ratio: 1 });
+    const box = await frame.locator(".composer").boundingBox();
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeGreaterThan(850);
+    await frame.getByRole("button", { name: "Send" }).click();
+    await expect(frame.locator(".user-text").last()).toHaveText(words);
+    await finished(frame);
+  }
 });
 
 test("TC-3.5b: while the agent works, Send is off and the work is shown", async ({ app, shell }) => {
@@ -161,6 +200,8 @@ test("TC-3.5b: while the agent works, Send is off and the work is shown", async 
 const distance = (frame) => frame.locator("#log").evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
 
 test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and again when asked", async ({ shell }) => {
+  // An answer that streams all the while.
+  test.slow();
   const frame = await newSession(shell, "ferry");
   await send(frame, "slow words");
   const log = frame.locator("#log");
@@ -177,6 +218,10 @@ test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and
   await down.click();
   await expect(down).toBeHidden();
   await expect.poll(() => distance(frame)).toBeLessThan(60);
+  const resumed = await log.evaluate((node) => node.scrollTop);
+  await expect.poll(() => log.evaluate((node) => node.scrollTop), "more came, and the view went along").toBeGreaterThan(resumed + 400);
+  expect(await distance(frame)).toBeLessThan(60);
+  await expect(down).toBeHidden();
   await frame.getByRole("button", { name: "Stop" }).click();
   await finished(frame);
 });

@@ -27,8 +27,12 @@ test("TC-5.1b: later sessions use the same process", async ({ app, shell }) => {
   expect(processes.size).toBe(1);
 });
 
-test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async ({ app, shell }) => {
+test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async ({ startApp, page: shell }) => {
   test.slow();
+  const app = await startApp({ script: "slow-start" });
+  const gate = join(app.home, "release");
+  writeFileSync(gate, "");
+  await shell.goto(app.link);
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "crash now");
@@ -45,7 +49,12 @@ test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnec
   await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnect to send a message");
   await expect(frame.getByText("Connection to Scripted lost.", { exact: true })).toBeVisible();
   app.mend();
+  // It is held back while it starts, so that one can see what is said meanwhile.
+  rmSync(gate);
   await frame.getByRole("button", { name: "Reconnect", exact: true }).click();
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Reconnecting");
+  await expect(frame.locator("textarea")).toBeDisabled();
+  writeFileSync(gate, "");
   await expect(frame.locator(".chip")).toHaveText("Scripted · Connected");
   await expect(frame.locator("textarea")).toBeEnabled();
   await send(frame, "hello again");
@@ -155,13 +164,24 @@ test("TC-2.2f: a session that could not be made says so, with Retry, and leaves 
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
   await pick(page);
-  await expect(page.locator(".state-title")).toBeVisible();
-  await expect(page.getByRole("button", { name: "Retry" })).toBeVisible();
-  await expect(page.locator(".tab")).toHaveCount(0);
-  await expect(page.locator(".session-row")).toHaveCount(0);
+  const failure = async () => {
+    await expect(page.locator(".state-title")).toHaveText("Could not create session");
+    await expect(page.getByText("no more sessions")).toBeAttached();
+    await expect(page.locator(".tab")).toHaveCount(0);
+    await expect(page.locator(".session-row")).toHaveCount(0);
+  };
+  await failure();
+  // Retry asks again, and says so again.
+  await page.getByRole("button", { name: "Retry" }).click();
+  await expect.poll(() => readFileSync(join(app.home, ".scripted-agent", "refused"), "utf8").length).toBe(2);
+  await failure();
+  writeFileSync(join(app.home, "release"), "");
+  await page.getByRole("button", { name: "Retry" }).click();
+  await expect(current(page).locator("textarea")).toBeEnabled();
+  await expect(sessionRow(page, "New Session")).toBeVisible();
 });
 
-test("TC-5.6a, TC-5.6b: a reload restores the tabs and loses nothing of a running turn", async ({ app, shell }) => {
+test("TC-5.6b: a reload loses nothing of a running turn", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
@@ -194,7 +214,7 @@ test("TC-5.3a: when the server ends, so do its agents", async ({ app, shell, qui
   }).toBe(false);
 });
 
-test("TC-8.3a: switching between sessions of two agents keeps the state of both", async ({ startApp, page }) => {
+test("switching between sessions of two agents keeps the state of both, and what is typed", async ({ startApp, page }) => {
   const app = await startApp({ names: ["Scripted", "Second"] });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));

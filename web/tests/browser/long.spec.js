@@ -1,4 +1,4 @@
-import { addProject, current, expect, finished, newSession, send, sessionRow, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, send, sessionRow, tab, test } from "./app.js";
 import { writePast } from "./past.js";
 
 test("a long history is shown from its end, and older parts come as one scrolls up, each once and in place", async ({ page, startApp }) => {
@@ -21,6 +21,24 @@ test("a long history is shown from its end, and older parts come as one scrolls 
   await expect(frame.locator("#older")).toBeHidden();
   const questions = await frame.locator(".user-text").allTextContents();
   expect(questions).toEqual(Array.from({ length: 250 }, (_, at) => `Question ${at + 1}`));
+});
+
+test("TC-8.3b: a session led before this server was ever started opens in a new tab with its whole history", async ({ page, startApp }) => {
+  const app = await startApp();
+  await app.stop();
+  writePast(app, 40);
+  await app.start();
+  await page.goto(app.link);
+  await expect(page.locator(".tab")).toHaveCount(0);
+  await sessionRow(page, "A long history").click();
+  await expect(tab(page, "A long history")).toHaveAttribute("data-current", "");
+  const frame = current(page);
+  const each = (/** @type {(at: number) => string} */ words) => Array.from({ length: 10 }, (_, at) => words(at + 1));
+  await expect(frame.locator(".user-text")).toHaveText(each((at) => `Question ${at}`));
+  await expect(frame.locator(".message > .block:first-child")).toHaveText(each((at) => `Answer ${at} of many, with bold and code.`));
+  await expect(frame.locator(".thinking")).toHaveCount(10);
+  await expect(frame.locator(".tool")).toHaveCount(10);
+  await expect(frame.locator(".message figure.code code").first()).toHaveText("const a = 0;");
 });
 
 test("what is in view stays in place while older parts come in above", async ({ page, startApp }) => {

@@ -131,7 +131,7 @@ test("TC-1.2d: the same directory is refused under every name it has", async ({ 
   expect(await names(shell)).toEqual(["ferry"]);
 });
 
-test("TC-1.3a: a removed project can be had back, with its sessions", async ({ app, shell }) => {
+test("TC-1.2a, TC-1.3a: a directory that is added has its sessions beneath it: a removed project can be had back with them", async ({ app, shell }) => {
   const path = app.directory("ferry");
   await addProject(shell, path);
   const frame = await newSession(shell, "ferry");
@@ -143,8 +143,10 @@ test("TC-1.3a: a removed project can be had back, with its sessions", async ({ a
   await expect(projectRow(shell, "ferry")).toBeHidden();
   await shell.reload();
   await expect(shell.getByText("No projects yet.")).toBeVisible();
+  await addProject(shell, app.directory("atlas"));
   await addProject(shell, path);
   await expect(sessionRow(shell, "hello there")).toBeVisible();
+  await expect(shell.locator("#tree [role=treeitem]")).toHaveText([/^ferry/, /^hello there/, /^atlas/, /^No sessions yet/]);
 });
 
 test("a project removed by mistake is back with Undo", async ({ app, shell }) => {
@@ -226,6 +228,9 @@ test("TC-1.3b: removing a project closes its tabs and no others", async ({ app, 
   await projectRow(shell, "ferry").click({ button: "right" });
   await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
   await expect(tab(shell, "hello ferry")).toHaveCount(0);
+  await expect(projectRow(shell, "ferry")).toHaveCount(0);
+  await expect(sessionRow(shell, "hello ferry")).toHaveCount(0);
+  await expect(sessionRow(shell, "hello atlas")).toBeVisible();
   await expect(tab(shell, "hello atlas")).toBeVisible();
   await expect(shell.locator("iframe.portlet")).toHaveCount(1);
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();

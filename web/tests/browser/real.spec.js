@@ -1,14 +1,21 @@
 // The real Claude Code and the real Codex, as a user has them, with a scripted model on loopback instead of a service.
-import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { addProject, App, BINARY, current, expect, finished, newSession, send, sessionRow, tab, test as base } from "./app.js";
 
 const target = fileURLToPath(new URL("../../../target/", import.meta.url));
 const agents = join(target, "agents/node_modules");
+/** @type {Record<string, string>} */
+const PROGRAMS = { claude: join(agents, "@anthropic-ai/claude-code-linux-x64/claude"), "codex-acp": join(agents, ".bin/codex-acp") };
 /** Real programs need longer to start than scripted ones. */
 const SLOW = { timeout: 60_000 };
+/** Words of an answer that streams. */
+const WORDS = 600;
+/** All attempts to start an agent again, one after another. */
+const GIVEN_UP = { timeout: 120_000 };
 
 /** @typedef {{ url: string, release: (gate: string) => Promise<unknown> }} Model */
 
@@ -27,10 +34,10 @@ const fixtures = {
   real: async ({ model, context, quiet }, use) => {
     void quiet;
     const app = new App({ env: {
-      CLAUDE_CMD: join(agents, "@anthropic-ai/claude-code-linux-x64/claude"), CODEX_ACP_CMD: join(agents, ".bin/codex-acp"), ACP_START_TIMEOUT_MS: "60000",
-      ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: "dummy", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1",
+      ACP_START_TIMEOUT_MS: "60000", ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: "dummy", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1",
       DISABLE_TELEMETRY: "1", DISABLE_ERROR_REPORTING: "1", CLAUDE_CODE_MAX_RETRIES: "1", SCRIPTED_KEY: "dummy", NO_BROWSER: "1",
     } });
+    Object.assign(app.env, { CLAUDE_CMD: install(app, "claude"), CODEX_ACP_CMD: install(app, "codex-acp") });
     mkdirSync(join(app.home, ".codex"));
     writeFileSync(join(app.home, ".codex/config.toml"), codexConfig(model.url));
     await app.start();
@@ -40,6 +47,13 @@ const fixtures = {
   },
 };
 const test = base.extend(fixtures);
+
+/** Puts a program where this home has its programs, from where it can be taken away again. @param {App} app @param {string} program */
+function install(app, program) {
+  const place = join(app.home, program);
+  symlinkSync(PROGRAMS[program] ?? "", place);
+  return place;
+}
 
 /** @param {string} url */
 const codexConfig = (url) => `model = "gpt-5.5"
@@ -60,7 +74,7 @@ request_max_retries = 1
 stream_max_retries = 1
 `;
 
-/** @param {import("@playwright/test").FrameLocator} frame @param {string} words */
+/** @param {import("@playwright/test").FrameLocator} frame @param {string | RegExp} words */
 const said = (frame, words) => frame.locator(".message").filter({ hasText: words }).last();
 
 /** Ends the agent's programs at once, as a crash would. @param {App} app @param {RegExp} name */
@@ -82,14 +96,25 @@ function crash(app, name) {
 /** @typedef {import("@playwright/test").PlaywrightTestArgs & { quiet: { serverMayGo: boolean }, model: Model, real: App }} Own */
 
 /** @param {string} agent @returns {(own: Own) => Promise<void>} */
-const talks = (agent) => async ({ real, page, quiet }) => {
+const talks = (agent) => async ({ real, page, model, quiet }) => {
   test.setTimeout(240_000);
   await page.goto(real.link);
   await addProject(page, real.directory("ferry"));
   const frame = await newSession(page, "ferry", agent);
   await expect(frame.locator(".chip")).toHaveText(`${agent} · Connected`, SLOW);
-  await send(frame, "say:Good **morning** from the model.\nbash:echo one-two-three\nsay:The tool has run.");
+  await send(frame, `think:Let me see what there is.\nsay:Good **morning** from the model.\nstream:${WORDS}x20\nbash:echo one-two-three\nsay:The tool has run.`);
   await expect(frame.locator(".message strong")).toHaveText("morning", SLOW);
+  // What the model says in twelve seconds is read as it comes.
+  const read = async () => ((await said(frame, /^w0 /).textContent()) ?? "").split(" ").length;
+  await expect.poll(read, SLOW).toBeGreaterThan(20);
+  expect(await read()).toBeLessThan(WORDS);
+  await expect(frame.locator("#status-line")).toContainText("Working");
+  await expect.poll(read, SLOW).toBe(WORDS);
+  const thinking = frame.locator(".thinking").first();
+  await expect(thinking).toContainText("Thought");
+  await thinking.getByRole("button").click();
+  await expect(thinking.locator(".thinking-text")).toContainText("Let me see what there is.");
+  await expect(frame.locator(".user-turn .user-text")).toContainText("think:Let me see");
   await expect(frame.locator('.tool[data-kind="execute"]')).toHaveAttribute("data-state", "done", SLOW);
   await expect(said(frame, "The tool has run.")).toBeVisible(SLOW);
   await finished(frame);
@@ -102,6 +127,7 @@ const talks = (agent) => async ({ real, page, quiet }) => {
   await expect(page.locator("#offline")).toBeHidden();
   await page.reload();
   await expect(current(page).locator(".user-text")).toContainText("say:Good", SLOW);
+  await expect(said(current(page), "Good morning from the model.")).toBeVisible(SLOW);
   await expect(said(current(page), "The tool has run.")).toBeVisible(SLOW);
   await send(current(page), "say:And it goes on.");
   await expect(said(current(page), "And it goes on.")).toBeVisible(SLOW);
@@ -125,30 +151,97 @@ const stops = (agent) => async ({ real, page, model }) => {
   await current(page).getByRole("button", { name: "Stop" }).click();
   await expect(current(page).locator(".turn-end")).toHaveText("Stopped", SLOW);
   await expect(said(current(page), "Not to the end.")).toBeVisible();
+  await send(current(page), "say:Ready for the next.");
+  await expect(said(current(page), "Ready for the next.")).toBeVisible(SLOW);
+  await finished(current(page));
   await expect(tab(page, "say:The first part.")).toBeVisible();
 };
 
-/** @param {string} agent @param {RegExp} name @returns {(own: Own) => Promise<void>} */
-const crashes = (agent, name) => async ({ real, page }) => {
-  test.setTimeout(240_000);
+/** @param {string} agent @param {string} program @returns {(own: Own) => Promise<void>} */
+const crashes = (agent, program) => async ({ real, page }) => {
+  test.setTimeout(300_000);
   await page.goto(real.link);
   await addProject(page, real.directory("ferry"));
   const frame = await newSession(page, "ferry", agent);
   await send(frame, "say:Before the crash.\nhold:never");
   await expect(said(frame, "Before the crash.")).toBeVisible(SLOW);
-  crash(real, name);
+  // It cannot be started again until it is put back.
+  rmSync(join(real.home, program));
+  crash(real, new RegExp(program.split("-")[0] ?? ""));
   await expect(frame.locator(".turn-end")).toBeVisible(SLOW);
   await expect(said(frame, "Before the crash.")).toBeVisible();
+  await expect(frame.locator(".chip")).toHaveText(`${agent} · Disconnected`, GIVEN_UP);
+  await expect(frame.locator("textarea")).toBeDisabled();
+  const reconnect = frame.getByRole("button", { name: "Reconnect", exact: true });
+  await expect(reconnect).toBeVisible();
+  install(real, program);
+  await recordChip(frame);
+  await reconnect.click();
   await expect(frame.locator(".chip")).toHaveText(`${agent} · Connected`, SLOW);
+  expect(await frame.locator("body").evaluate(() => /** @type {any} */ (window).chips)).toContain(`${agent} · Reconnecting`);
   await expect(frame.locator("textarea")).toBeEnabled(SLOW);
   await send(frame, "say:After the crash.");
   await expect(said(frame, "After the crash.")).toBeVisible(SLOW);
   await expect(sessionRow(page, "say:Before the crash.")).toBeVisible();
 };
 
-test("TC-2.2d, TC-8.1a, TC-8.1b: the real Claude Code answers, runs a tool, and its session outlives a restart", talks("Claude Code"));
-test("TC-2.2e, TC-8.2a, TC-8.2b: the real Codex answers, runs a tool, and its session outlives a restart", talks("Codex"));
-test("TC-8.1c, TC-5.6a, TC-5.6b: the real Claude Code is met again by a reload in mid-turn, then stopped; what it said stays", stops("Claude Code"));
-test("TC-3.7b, TC-5.6a, TC-5.6b: the real Codex is met again by a reload in mid-turn, then stopped; what it said stays", stops("Codex"));
-test("TC-5.2b, TC-5.2d: the real Claude Code crashes in mid-turn; what it said stays, and it is there again", crashes("Claude Code", /claude/));
-test("TC-5.2b, TC-5.2d: the real Codex crashes in mid-turn; what it said stays, and it is there again", crashes("Codex", /codex/));
+/** Notes everything the chip says from now on. @param {import("@playwright/test").FrameLocator} frame */
+const recordChip = (frame) => frame.locator(".chip").evaluate((chip) => {
+  const all = /** @type {any} */ (window);
+  all.chips = [];
+  new MutationObserver(() => all.chips.push(chip.textContent)).observe(chip, { subtree: true, childList: true, characterData: true });
+});
+
+test("TC-2.2d, TC-8.1a, TC-8.1b: the real Claude Code thinks, answers bit by bit, runs a tool, and its session outlives a restart", talks("Claude Code"));
+test("TC-2.2e, TC-8.2a, TC-8.2b: the real Codex thinks, answers bit by bit, runs a tool, and its session outlives a restart", talks("Codex"));
+test("TC-8.1c, TC-5.6b: the real Claude Code is met again by a reload in mid-turn, then stopped; what it said stays, and it takes the next message", stops("Claude Code"));
+test("TC-3.7b, TC-5.6b: the real Codex is met again by a reload in mid-turn, then stopped; what it said stays, and it takes the next message", stops("Codex"));
+test("TC-5.2b, TC-5.2d: the real Claude Code crashes in mid-turn; what it said stays, and Reconnect brings it back", crashes("Claude Code", "claude"));
+test("TC-5.2b, TC-5.2d: the real Codex crashes in mid-turn; what it said stays, and Reconnect brings it back", crashes("Codex", "codex-acp"));
+
+test("TC-4.5a, TC-8.3a: tabs of Claude Code and of Codex keep their conversations apart, each under its title and mark", async ({ real, page }) => {
+  test.setTimeout(240_000);
+  await page.goto(real.link);
+  await addProject(page, real.directory("ferry"));
+  const talks = /** @type {const} */ ([["Claude Code", "claude-code", "Fix auth bug"], ["Codex", "codex", "Rotate the keys"]]);
+  for (const [agent, , words] of talks) {
+    const frame = await newSession(page, "ferry", agent);
+    for (const [at, message] of [words, "and once more"].entries()) {
+      await send(frame, message);
+      await expect(said(frame, `You said: ${message}`)).toBeVisible(SLOW);
+      await finished(frame);
+      await expect(frame.locator(".user-turn")).toHaveCount(at + 1);
+    }
+  }
+  for (const [agent, mark, words] of [...talks, ...talks]) {
+    await tab(page, words).click();
+    await expect(tab(page, words)).toHaveAttribute("data-current", "");
+    await expect(tab(page, words).locator(".mark use")).toHaveAttribute("href", `#i-agent-${mark}`);
+    await expect(current(page).locator(".user-text")).toHaveText([words, "and once more"]);
+    await expect(current(page).locator(".message")).toHaveText([`You said: ${words}`, "You said: and once more"]);
+    await expect(current(page).locator(".chip")).toHaveText(`${agent} · Connected`);
+  }
+});
+
+test("TC-2.4c: a session of Claude Code begun in a terminal is not listed, though it lies beside ours", async ({ real, page, quiet }) => {
+  test.setTimeout(240_000);
+  const path = real.directory("ferry");
+  await page.goto(real.link);
+  await addProject(page, path);
+  const frame = await newSession(page, "ferry", "Claude Code");
+  await send(frame, "say:From the app.");
+  await expect(said(frame, "From the app.")).toBeVisible(SLOW);
+  await finished(frame);
+  const elsewhere = promisify(execFile)(join(real.home, "claude"), ["-p", "say:From a terminal."], { cwd: path, env: { PATH: process.env.PATH ?? "", HOME: real.home, ...real.env } });
+  elsewhere.child.stdin?.end();
+  expect((await elsewhere).stdout).toContain("From a terminal.");
+  const kept = join(real.home, ".claude", "projects");
+  const all = readdirSync(kept, { recursive: true }).map(String).filter((name) => /^[^/]*\/[^/]*\.jsonl$/.test(name));
+  expect(all.filter((name) => /say:From (the app|a terminal)\./.test(readFileSync(join(kept, name), "utf8")))).toHaveLength(2);
+  expect(new Set(all.map(dirname)).size, "both of one project").toBe(1);
+  quiet.serverMayGo = true;
+  await real.restart();
+  await page.reload();
+  await expect(sessionRow(page, "say:From the app.")).toBeVisible();
+  await expect(page.locator(".session-row")).toHaveCount(1);
+});

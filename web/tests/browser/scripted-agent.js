@@ -147,7 +147,10 @@ const METHODS = {
     return { protocolVersion: 1, agentCapabilities: { loadSession: SCRIPT !== "forgetful", promptCapabilities: {} }, authMethods: [] };
   },
   async "session/new"({ cwd }) {
-    if (SCRIPT === "refuse") throw new Error("no more sessions");
+    if (SCRIPT === "refuse" && !existsSync(join(process.env.HOME ?? ".", "release"))) {
+      appendFileSync(join(store, "refused"), "x");
+      throw Object.assign(new Error("no more sessions"), { code: -32603 });
+    }
     const sessionId = `s${process.pid}-${sessions.size + 1}`;
     sessions.set(sessionId, { cwd, cancelled: false });
     setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "compact", description: "Make room in the context" }, { name: "review", description: "Review the changes" }] } } }), 5);
@@ -175,6 +178,7 @@ const METHODS = {
     const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(words)) ?? "hello";
     const story = SCRIPT === "story" && STORY[Object.keys(STORY).find((name) => words.includes(name)) ?? ""];
     if (story) await story({ say: (update) => say(sessionId, update), cwd: session.cwd, wait: (name) => released(session.cwd, () => session.cancelled, name) });
+    else if (words.startsWith("repeat: ")) say(sessionId, chunk(words.slice("repeat: ".length)));
     else await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
     return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
   },

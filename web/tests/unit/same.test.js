@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { renamedOf } from "../../portlet/same.js";
+
+/** A conversation of turns of items, each told by its id and what it says. @param {Record<string, Record<string, string>>} turns */
+function talk(turns) {
+  const items = new Map(Object.values(turns).flatMap((words) => Object.entries(words).map(([id, text]) => [id, /** @type {any} */ (
+    text.startsWith("$") ? { type: "tool_call", toolName: "run", toolArguments: { command: text } } : { type: "message", origin: text.startsWith("?") ? "user" : "agent", text })])));
+  return { items, turns: Object.entries(turns).map(([id, words]) => ({ id, items: Object.keys(words) })) };
+}
+const plain = (/** @type {ReturnType<typeof renamedOf>} */ { items, turns }) => ({ items: Object.fromEntries(items), turns: Object.fromEntries(turns) });
+
+test("what says the same is the same, under whatever id", () => {
+  const before = talk({ t1: { a: "?hello", b: "Hello." }, t2: { c: "?run", d: "$ make", e: "Done." } });
+  const after = talk({ u1: { v: "?hello", w: "Hello." }, u2: { x: "?run", d: "$ make", z: "Done. " } });
+  assert.deepEqual(plain(renamedOf(before, after)), { items: { v: "a", w: "b", x: "c", z: "e" }, turns: { u1: "t1", u2: "t2" } });
+});
+
+test("what was said twice is told apart by its place from the end", () => {
+  const before = talk({ t1: { a: "?again" }, t2: { b: "?again" }, t3: { c: "?again" } });
+  const after = talk({ u2: { x: "?again" }, u3: { y: "?again" } });
+  assert.deepEqual(plain(renamedOf(before, after)), { items: { y: "c", x: "b" }, turns: { u3: "t3", u2: "t2" } });
+});
+
+test("an item is taken once, and what is new stays new", () => {
+  const before = talk({ t1: { a: "?hello" } });
+  const after = talk({ u1: { v: "?hello" }, u2: { w: "?hello", x: "News." } });
+  assert.deepEqual(plain(renamedOf(before, after)), { items: { w: "a" }, turns: { u2: "t1" } });
+});
