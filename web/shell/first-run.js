@@ -1,4 +1,5 @@
 // first-run.js: the page of a user without projects.
+import { DEMO_NOTE, isDemo } from "../shared/demo.js";
 import { h } from "../shared/dom.js";
 import { icon, mark } from "../shared/icons.js";
 import { baseName } from "../shared/paths.js";
@@ -52,7 +53,7 @@ function agentRow(agent) {
   return h("div", { class: "first-agent", "data-key": agent.cliType },
     h("span", { class: "agent-tile" }, mark(agent.cliType)),
     h("span", { class: "agent-name" }, agent.name),
-    agent.installed
+    isDemo(agent.cliType) ? h("span", { class: "agent-note" }, DEMO_NOTE) : agent.installed
       ? h("span", { class: "agent-note", title: agent.program }, "Found ", h("code", {}, baseName(agent.program ?? agent.cliType)), agent.version ? ` ${agent.version}` : "")
       : h("span", { class: "agent-note" }, "Not installed: looked for ", h("code", {}, agent.program ?? agent.cliType)),
     agent.installed ? readiness(agent)

@@ -1,5 +1,6 @@
 // picker.js: which agent, in which project.
 import { copyText } from "../shared/clipboard.js";
+import { DEMO_NOTE, isDemo } from "../shared/demo.js";
 import { closest, h, setText } from "../shared/dom.js";
 import { icon, mark } from "../shared/icons.js";
 import { openMenu } from "../shared/menu.js";
@@ -105,6 +106,7 @@ function note(agent, store) {
   for (const session of store.state.sessions.values()) if (session.cliType === agent.cliType && (session.continuity === "live" || session.continuity === "resumed")) live += 1;
   if (agent.status === "connected" || live) return live === 1 ? "Running, 1 session" : `Running, ${live} sessions`;
   if (agent.status === "disconnected") return "Reconnects when you create the session";
+  if (isDemo(agent.cliType)) return DEMO_NOTE;
   const words = [agent.version ? `Version ${agent.version}` : "", agent.loggedIn === undefined ? "" : agent.loggedIn ? "logged in" : "not logged in yet"].filter(Boolean).join(", ");
   return words || "Starts when you create the session";
 }

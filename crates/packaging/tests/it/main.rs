@@ -22,7 +22,9 @@ fn every_command_is_completed_and_described_and_every_crate_is_named() {
     assert!(read(&manual, "liminal-builder.1").contains("LIMINAL_PORT"));
     assert!(read(&manual, "liminal-builder-send.1").contains("Exit status"));
     let notices = read(directory.path(), "THIRD-PARTY-NOTICES.txt");
-    for part in ["tokio ", "hyper ", "Permission is hereby granted"] {
+    for part in
+        ["tokio ", "hyper ", "Permission is hereby granted", "K.Kosaka", "definitions by which code is highlighted"]
+    {
         assert!(notices.contains(part), "{part}");
     }
     for tool in ["clap_mangen ", "proptest "] {
