@@ -1,6 +1,7 @@
 // main.js: puts one session's page together and talks to the shell.
 import { hearShell, tellShell } from "../shared/bus.js";
 import { copyText } from "../shared/clipboard.js";
+import { isDemo } from "../shared/demo.js";
 import { closest, find, h, reconcile, setAttribute } from "../shared/dom.js";
 import { oncePerFrame } from "../shared/frame.js";
 import { mark } from "../shared/icons.js";
@@ -87,7 +88,7 @@ function readyPage() {
   const { context, facts } = state;
   if (!context) return [];
   return [h("span", { class: "state-tile" }, mark(context.session.cliType)), h("h2", {}, `${agentName(context)} in ${context.project?.name ?? "this project"}`),
-    h("p", {}, "Describe the task. The first message becomes the title."),
+    h("p", {}, ...(isDemo(context.session.cliType) ? ["There is no model behind it. Send ", h("code", {}, "tour"), " to see everything it can show."] : ["Describe the task. The first message becomes the title."])),
     h("p", { class: "hints" }, ...(facts.commands?.length ? [h("kbd", { class: "kbd" }, "/"), "commands"] : []), h("kbd", { class: "kbd" }, "⇧ ↵"), "new line")];
 }
 

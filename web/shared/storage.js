@@ -46,25 +46,35 @@ export function watch(key, changed) {
   });
 }
 
+/** What this window keeps for itself: it outlives a reload, and no other window changes it. */
+export const own = {
+  /** @param {string} key @returns {unknown} */
+  load(key) {
+    try {
+      return JSON.parse(sessionStorage.getItem(`liminal:${key}`) ?? "null");
+    } catch {
+      return null;
+    }
+  },
+  /** @param {string} key @param {unknown} value */
+  save(key, value) {
+    try {
+      sessionStorage.setItem(`liminal:${key}`, JSON.stringify(value));
+    } catch {
+      // As above.
+    }
+  },
+};
+
 /** Words that were read and sent away; forgotten with the browser's tab. */
 export const dismissed = {
   /** @returns {string[]} */
   read() {
-    try {
-      const words = JSON.parse(sessionStorage.getItem("liminal:dismissed") ?? "[]");
-      return Array.isArray(words) ? words.filter((word) => typeof word === "string") : [];
-    } catch {
-      return [];
-    }
+    const words = own.load("dismissed");
+    return Array.isArray(words) ? words.filter((word) => typeof word === "string") : [];
   },
   /** @param {string} words */
-  add(words) {
-    try {
-      sessionStorage.setItem("liminal:dismissed", JSON.stringify([...new Set([...dismissed.read(), words])]));
-    } catch {
-      // Then they are shown once more after a reload.
-    }
-  },
+  add: (words) => own.save("dismissed", [...new Set([...dismissed.read(), words])]),
 };
 
 /** The text typed but not sent, per session. */

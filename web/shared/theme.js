@@ -1,5 +1,5 @@
 // theme.js: which theme is shown, and the choice behind it.
-import { load, save } from "./storage.js";
+import { load, save, watch } from "./storage.js";
 
 /** @typedef {"dark" | "light"} Theme */
 
@@ -14,15 +14,17 @@ export function showTheme(theme) {
 }
 
 /**
- * Follows the system until the user chooses.
- * @param {(theme: Theme) => void} changed
+ * Follows the user's choice, in whichever window it is made, and the system where there is none.
+ * @param {() => void} changed
  */
-export function followSystem(changed) {
-  system.addEventListener("change", () => {
-    if (load("theme") !== null) return;
-    showTheme(system.matches ? "light" : "dark");
-    changed(currentTheme());
-  });
+export function followTheme(changed) {
+  const follow = () => {
+    const before = currentTheme();
+    showTheme(chosenTheme());
+    if (currentTheme() !== before) changed();
+  };
+  system.addEventListener("change", follow);
+  watch("theme", follow);
 }
 
 /** @typedef {Theme | "system"} Choice */
@@ -33,15 +35,20 @@ export function themeChoice() {
   return chosen === "dark" || chosen === "light" ? chosen : "system";
 }
 
+/** @param {Choice} [choice] @returns {Theme} */
+function chosenTheme(choice = themeChoice()) {
+  if (choice !== "system") return choice;
+  return system.matches ? "light" : "dark";
+}
+
 /** @param {Choice} choice */
 export function chooseTheme(choice) {
-  const own = system.matches ? "light" : "dark";
-  showTheme(choice === "system" ? own : choice);
+  showTheme(chosenTheme(choice));
   save("theme", choice === "system" ? null : choice);
 }
 
 /** Chooses the other theme; a choice equal to the system's is no choice. */
 export function toggleTheme() {
   const theme = currentTheme() === "dark" ? "light" : "dark";
-  chooseTheme(theme === (system.matches ? "light" : "dark") ? "system" : theme);
+  chooseTheme(theme === chosenTheme("system") ? "system" : theme);
 }

@@ -99,12 +99,22 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     },
     /** @param {string} sessionId */
     async archive(sessionId) {
+      const before = workspace.snapshot();
+      const undo = async () => {
+        await request({ type: "session:restore", sessionId });
+        workspace.restore(before, (id) => id === sessionId);
+      };
       try {
         await request({ type: "session:archive", sessionId });
-        toast("Session archived", { action: { label: "Undo", run: () => void request({ type: "session:restore", sessionId }).catch(complain) } });
+        toast("Session archived", { action: { label: "Undo", run: () => void undo().catch(complain) } });
       } catch (reason) {
         complain(reason);
       }
+    },
+    /** Stops what a session is doing, if it does anything. @param {string | null} sessionId */
+    stop(sessionId) {
+      const attention = store.state.sessions.get(sessionId ?? "")?.attention;
+      if (sessionId !== null && (attention === "working" || attention === "needs_permission")) request({ type: "session:cancel", sessionId }).catch(complain);
     },
     /** @param {string} sessionId @param {string} title */
     rename: (sessionId, title) => void request({ type: "session:rename", sessionId, title }).catch(complain),

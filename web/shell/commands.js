@@ -14,13 +14,13 @@ import { removeProject } from "./remove-project.js";
 
 /**
  * @param {{
- *   app: HTMLElement, store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
- *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, tree: ReturnType<typeof import("./tree.js").mountTree>,
+ *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
+ *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, focus: import("./focus.js").Focus, drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
  *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: () => void,
  *   needs: () => import("./needs-you.js").Need[],
  * }} deps
  */
-export function createCommands({ app, store, workspace, actions, portlets, resize, toast, changeTheme, settings, needs }) {
+export function createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, settings, needs }) {
   /** @type {ReturnType<typeof openPicker> | null} */
   let picker = null;
   store.subscribe((changes) => {
@@ -29,7 +29,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
 
   /** @param {string} sessionId */
   function open(sessionId) {
-    resize.closeDrawer();
+    drawer.close({ giveBack: false });
     workspace.open(sessionId);
     portlets.show(sessionId);
     portlets.tellCurrent({ kind: "focus", target: "input" });
@@ -38,15 +38,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
   /** @param {string} sessionId */
   function close(sessionId) {
     if (workspace.starts().some(({ key }) => key === sessionId)) return void workspace.end(sessionId);
-    const hadFocus = document.activeElement?.tagName === "IFRAME";
     workspace.close(sessionId);
-    portlets.close(sessionId);
-    const next = workspace.current();
-    // Keys pressed next belong to what is in view now.
-    if (hadFocus && next !== null) {
-      portlets.show(next);
-      portlets.tellCurrent({ kind: "focus", target: "input" });
-    } else if (hadFocus) document.getElementById("sheet")?.focus();
   }
 
   /** @param {string} [projectId] */
@@ -55,7 +47,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     if (!own) return openAddProject({ complete: actions.complete, add: actions.addProject });
     actions.refreshAgents();
     picker = openPicker({ store, projectId: own, create: (project, cliType) => {
-      resize.closeDrawer();
+      drawer.close();
       void actions.createSession(project, cliType);
     } });
   }
@@ -76,18 +68,9 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     if (id) open(id);
   }
 
-  /** @param {number} step */
-  function region(step) {
-    const regions = [
-      () => /** @type {HTMLElement | null} */ (document.querySelector('#tree [tabindex="0"]') ?? document.querySelector("#sidebar .search"))?.focus(),
-      () => commands.focusTabs(),
-      ...(workspace.current()
-        ? [() => portlets.tellCurrent({ kind: "focus", target: "log" }), () => portlets.tellCurrent({ kind: "focus", target: "input" })]
-        : [() => document.getElementById("sheet")?.focus()]),
-    ];
-    const active = document.activeElement;
-    const now = active?.closest("#sidebar") ? 0 : active?.closest("#tab-bar") ? 1 : active?.tagName === "IFRAME" ? commands.portletRegion : active?.closest("#sheet") ? 2 : -1;
-    regions[(now + step + regions.length) % regions.length]?.();
+  function toggleSidebar() {
+    if (drawer.isNeeded()) drawer.toggle();
+    else focus.keep(resize.toggle);
   }
 
   /** @param {string} sessionId */
@@ -140,7 +123,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({ label: `Reconnect ${name}`, icon: "refresh", run: () => actions.reconnect(cliType) })),
     ...(store.state.projects.length ? [{ label: "Remove project…", icon: "close", run: chooseProjectToRemove }] : []),
     ...(workspace.current() ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }] : []),
-    { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: () => resize.toggle() },
+    { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: toggleSidebar },
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
     { label: "Change theme", icon: "moon", run: changeTheme },
     { label: "Settings", icon: "gear", run: settings },
@@ -151,7 +134,7 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     palette: () => openPalette({ store, commands: paletteCommands(), open }),
     next: () => next(),
     "next-of": (_, from) => next(from?.dataset.attention),
-    sidebar: () => resize.toggle(),
+    sidebar: toggleSidebar,
     rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
     theme: changeTheme,
     settings,
@@ -168,7 +151,9 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
       const id = workspace.order()[index];
       if (id) open(id);
     },
-    region,
+    region: (step) => focus.step(step),
+    "region-from-log": (step) => focus.step(step, "log"),
+    "region-from-input": (step) => focus.step(step, "input"),
     "open-sessions": (_, from) => openMenu(from ?? { x: innerWidth - 240, y: 56 }, "Open sessions", workspace.order().map((id) => ({
       label: store.state.sessions.get(id)?.title ?? id, checked: id === workspace.current(), run: () => open(id),
     }))),
@@ -182,24 +167,20 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
     return true;
   }
 
-  const commands = {
+  return {
     open, close, newSession, run,
-    focusTabs: () => {},
-    /** Which part of a portlet had focus last: 2 the conversation, 3 the input. */
-    portletRegion: 3,
-    escape() {
+    /** What lies over the page goes first. @param {boolean} held The key was not let go since. */
+    escape(held) {
       const start = workspace.currentStart();
       if (isOpen()) return;
-      if (app.dataset.drawer !== undefined) resize.closeDrawer();
+      if (drawer.isOpen()) drawer.close();
       else if (start) workspace.end(start.key);
+      else if (!held) actions.stop(workspace.current());
     },
     /** @param {string} sessionId @param {import("../shared/bus.js").ToShell} message */
     fromPortlet(sessionId, message) {
-      if (message.kind === "shortcut") {
-        const from = { "region-from-log": 2, "region-from-input": 3 }[message.name];
-        if (from) commands.portletRegion = from;
-        run(from ? "region" : message.name, message.index ?? 0);
-      } else if (message.kind === "say") toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
+      if (message.kind === "shortcut") run(message.name, message.index ?? 0);
+      else if (message.kind === "say") toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
       else if (message.kind === "command") {
         if (message.name === "rename") renameDialog(sessionId);
         if (message.name === "archive") void actions.archive(sessionId);
@@ -225,5 +206,4 @@ export function createCommands({ app, store, workspace, actions, portlets, resiz
       sessionMenu: (/** @type {Place} */ at, /** @type {string} */ id) => openMenu(at, store.state.sessions.get(id)?.title ?? "Session", sessionEntries(id)),
     },
   };
-  return commands;
 }

@@ -1,5 +1,11 @@
-// dialog.js: a modal dialog. The browser keeps focus inside; we give it back where it was.
+// dialog.js: a modal dialog. The browser keeps focus inside; after it, it goes back to where it was.
 import { h } from "../shared/dom.js";
+
+/** @type {(from: Element | null) => void} */
+let giveBack = () => {};
+
+/** @param {(from: Element | null) => void} give Gives focus to what had it before a dialog, or to what stands in its place. */
+export const giveFocusBackBy = (give) => void (giveBack = give);
 
 /**
  * @param {{ label: string, className: string, closed?: () => void }} options
@@ -11,7 +17,7 @@ export function openDialog({ label, className, closed }, ...children) {
   document.body.append(dialog);
   dialog.addEventListener("close", () => {
     dialog.remove();
-    if (back instanceof HTMLElement && back.isConnected) back.focus();
+    giveBack(back);
     closed?.();
   });
   dialog.addEventListener("pointerdown", (event) => {

@@ -1,9 +1,11 @@
 // first-run.js: the page of a user without projects.
-import { h, reconcile } from "../shared/dom.js";
+import { DEMO_NOTE, isDemo } from "../shared/demo.js";
+import { h } from "../shared/dom.js";
 import { icon, mark } from "../shared/icons.js";
 import { baseName } from "../shared/paths.js";
 import { commandLine } from "./footer.js";
 import { createPathField, NO_DIRECTORY } from "./path-field.js";
+import { redraw } from "./redraw.js";
 
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 
@@ -14,7 +16,7 @@ export function createFirstRun({ complete, add }) {
   const path = createPathField({ complete, submit: () => void submit() });
   const agents = h("div", { class: "card-list" });
   const form = h("form", { class: "first-field" }, path.field, h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Add project"), path.alert, path.list);
-  const root = h("div", { class: "centered" }, h("div", { class: "first-run" },
+  const root = h("div", { class: "centered", "data-key": "first" }, h("div", { class: "first-run" },
     h("h2", { class: "first-title" }, "Add your first project"),
     h("p", { class: "lead" }, "A project is a directory on this machine. Every conversation you start in it stays listed here, whichever agent you use, and many can run at once."),
     form,
@@ -42,16 +44,16 @@ export function createFirstRun({ complete, add }) {
       path.input.setSelectionRange(path.input.value.length, path.input.value.length);
     },
     /** @param {AgentInfo[]} list */
-    update: (list) => reconcile(agents, list.map(agentRow)),
+    update: (list) => redraw(agents, list.map(agentRow)),
   };
 }
 
 /** @param {AgentInfo} agent */
 function agentRow(agent) {
-  return h("div", { class: "first-agent" },
+  return h("div", { class: "first-agent", "data-key": agent.cliType },
     h("span", { class: "agent-tile" }, mark(agent.cliType)),
     h("span", { class: "agent-name" }, agent.name),
-    agent.installed
+    isDemo(agent.cliType) ? h("span", { class: "agent-note" }, DEMO_NOTE) : agent.installed
       ? h("span", { class: "agent-note", title: agent.program }, "Found ", h("code", {}, baseName(agent.program ?? agent.cliType)), agent.version ? ` ${agent.version}` : "")
       : h("span", { class: "agent-note" }, "Not installed: looked for ", h("code", {}, agent.program ?? agent.cliType)),
     agent.installed ? readiness(agent)

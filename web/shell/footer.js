@@ -1,19 +1,23 @@
 // footer.js: the agents and their states, and the theme.
-import { closest, h, reconcile } from "../shared/dom.js";
+import { closest, h } from "../shared/dom.js";
 import { icon, mark, setIcon } from "../shared/icons.js";
 import { currentTheme } from "../shared/theme.js";
 import { copyText } from "../shared/clipboard.js";
+import { redraw } from "./redraw.js";
 
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 /** @typedef {import("./store.js").Store} Store */
 
 /** How a state is said. @type {Record<string, string>} */
-const WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", missing: "Not installed" };
+const WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", missing: "Not installed", unknown: "Not known" };
 
-/** @param {AgentInfo} agent */
-export const agentState = (agent) => (agent.installed || agent.status !== "idle" ? agent.status : "missing");
-/** @param {AgentInfo} agent */
-export const agentStateWords = (agent) => WORDS[agentState(agent)] ?? "";
+/** @param {AgentInfo} agent @param {Store} store */
+export function agentState(agent, { state }) {
+  if (!agent.installed && agent.status === "idle") return "missing";
+  return state.online ? agent.status : "unknown";
+}
+/** @param {AgentInfo} agent @param {Store} store */
+export const agentStateWords = (agent, store) => WORDS[agentState(agent, store)] ?? "";
 
 /**
  * @param {HTMLElement} root
@@ -71,14 +75,15 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
   }
 
   function draw() {
-    if (popover) reconcile(popover, store.state.agents.map(card));
+    if (popover) redraw(popover, store.state.agents.map((agent) => card(agent, store)));
   }
 
   return {
     update() {
-      reconcile(agents, store.state.agents.map((agent) =>
-        h("span", { title: `${agent.name}: ${agentStateWords(agent)}` }, mark(agent.cliType), h("span", { class: "dot", "data-state": agentState(agent) }),
-          h("span", { class: "visually-hidden" }, `${agent.name}: ${agentStateWords(agent)}`))));
+      redraw(agents, store.state.agents.map((agent) => {
+        const words = `${agent.name}: ${agentStateWords(agent, store)}`;
+        return h("span", { "data-key": agent.cliType, title: words }, mark(agent.cliType), h("span", { class: "dot", "data-state": agentState(agent, store) }), h("span", { class: "visually-hidden" }, words));
+      }));
       agents.removeAttribute("aria-label");
       draw();
     },
@@ -86,14 +91,14 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
   };
 }
 
-/** @param {AgentInfo} agent */
-function card(agent) {
-  const state = agentState(agent);
+/** @param {AgentInfo} agent @param {Store} store */
+function card(agent, store) {
+  const state = agentState(agent, store);
   const install = state === "missing" && agent.installHint ? agent.installHint : null;
-  return h("div", { class: "agent-card" },
+  return h("div", { class: "agent-card", "data-key": agent.cliType },
     mark(agent.cliType),
     h("span", { class: "agent-name" }, agent.name),
-    h("span", { class: "agent-state" }, h("span", { class: "dot", "data-state": state }), agentStateWords(agent)),
+    h("span", { class: "agent-state" }, h("span", { class: "dot", "data-state": state }), agentStateWords(agent, store)),
     h("span", { class: "agent-version" }, agent.version ? `Version ${agent.version}` : (agent.program ?? "")),
     state === "disconnected" ? h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "reconnect", "data-cli-type": agent.cliType }, "Reconnect") : null,
     install ? commandLine(install) : null);

@@ -26,6 +26,12 @@ export function createHandover(send, pauseMs) {
 
   return {
     flush,
+    /** Nobody is there any more who has to know. */
+    clear() {
+      clearTimeout(timer);
+      timer = 0;
+      waiting = [];
+    },
     /** @param {ServerFrame} message */
     add(message) {
       waiting.push(message);

@@ -66,7 +66,7 @@ export function mountInbox(root, { store, activeSession, open, reconnect }) {
     const agent = need.kind === "agent" ? need.agent.cliType : null;
     return h("button", { class: "inbox-row", type: "button", "data-session": need.kind === "session" ? need.session.id : null, "data-cli-type": agent },
       glyph("idle", { size: 16 }),
-      h("span", { class: "inbox-title truncate" }),
+      h("span", { class: "inbox-title truncate", dir: "auto" }),
       h("span", { class: "inbox-time" }),
       h("span", { class: "inbox-reason" },
         h("span", { class: "inbox-why truncate" }), h("span", { "aria-hidden": "true" }, "·"),

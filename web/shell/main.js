@@ -1,12 +1,14 @@
 // main.js: puts the shell together.
 import { find, setText } from "../shared/dom.js";
 import { glyph } from "../shared/icons.js";
-import { whenIdle } from "../shared/idle.js";
 import { mod, shortcutOf } from "../shared/keys.js";
-import { currentTheme, followSystem, toggleTheme } from "../shared/theme.js";
+import { currentTheme, followTheme, toggleTheme } from "../shared/theme.js";
 import { createActions } from "./actions.js";
 import { mountAnnouncer } from "./announcer.js";
 import { createCommands } from "./commands.js";
+import { giveFocusBackBy } from "./dialog.js";
+import { mountDrawer } from "./drawer.js";
+import { createFocus } from "./focus.js";
 import { mountFooter } from "./footer.js";
 import { mountInbox } from "./inbox.js";
 import { mountNarrow } from "./narrow.js";
@@ -33,7 +35,10 @@ const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const app = byId("app");
 const store = createStore();
 const workspace = createWorkspace(() => store.announce());
-const toast = mountToasts(byId("toasts"));
+const focus = createFocus({ sidebar: byId("sidebar"), rail: byId("rail"), topBar: byId("top-bar"), tabBar: byId("tab-bar"), sheet: byId("sheet") },
+  { enterTabs: () => tabBar.focusCurrent(), enterSession: (target) => portlets.tellCurrent({ kind: "focus", target }) });
+const drawer = mountDrawer(app, { sidebar: byId("sidebar"), covered: [find(document, ".skip-link"), ...["rail", "top-bar", "tab-bar", "notices", "sheet"].map(byId)], focus });
+const toast = mountToasts(byId("toasts"), { giveBack: focus.giveBack });
 const tellNotices = mountNotices(byId("notices"));
 const socket = createSocket({ heard, opened, lost });
 const offline = mountOffline(byId("offline"), { tryNow: socket.tryNow });
@@ -44,14 +49,14 @@ const resize = mountResize(app, byId("separator"));
 const inbox = mountInbox(byId("inbox"), { store, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect });
 const tree = mountTree(byId("tree"), { store, activeSession: workspace.current });
 const footer = mountFooter(byId("footer"), { store, reconnect: actions.reconnect, refresh: actions.refreshAgents, changeTheme });
-const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), newSession: (id) => commands.newSession(id) });
+const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), open: (id) => commands.open(id), newSession: (id) => commands.newSession(id) });
 const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { store, current: workspace.current, openCount: () => workspace.order().length });
 const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
 const notifier = createNotifier({ place: (session) => store.project(session.projectId)?.name ?? "", open: (id) => commands.open(id) });
 const seen = watchSeen({ session: () => store.state.sessions.get(workspace.current() ?? ""), seen: actions.seen });
-const commands = createCommands({ app, store, workspace, actions, portlets, tree, resize, toast, changeTheme, needs: () => needs, settings: () => void openSettings({ notifier, themeChanged, version: store.state.version }) });
+const commands = createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, needs: () => needs, settings: () => void openSettings({ notifier, themeChanged, version: store.state.version }) });
 const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
-commands.focusTabs = tabBar.focusCurrent;
+giveFocusBackBy(focus.giveBack);
 driveTree(byId("tree"), { ...tree, ...commands.treeActions });
 
 /** @type {import("./needs-you.js").Need[]} */
@@ -62,9 +67,13 @@ let shown = /** @type {string | null} */ (null);
 /** The version of the server this page came from. @type {string | undefined} */
 let pageVersion;
 
-store.subscribe((changes) => {
+store.subscribe((changes) => focus.keep(() => draw(changes)));
+
+/** @param {import("./store.js").Changes} changes */
+function draw(changes) {
   needs = listNeeds(store.state.busy.values(), store.state.agents, document.visibilityState === "visible" ? workspace.current() : null);
   if (synced) workspace.keepOnly((id) => store.state.sessions.has(id));
+  portlets.update(workspace.order());
   const current = workspace.current();
   tree.update(current === shown ? changes : { ...changes, sessions: withSessions(changes.sessions, [shown, current]) });
   inbox.update(needs);
@@ -80,11 +89,11 @@ store.subscribe((changes) => {
   announce(turned);
   notifier.tell(turned);
   seen();
-  if (changes.agents || changes.projects) portlets.contextChanged();
+  if (synced && (changes.agents || changes.projects)) portlets.contextChanged();
   // After the frame, when nothing is left to lay out.
   if (current !== shown && current !== null) setTimeout(tree.reveal, 0, current);
   shown = current;
-});
+}
 
 /** @param {Set<string>} projects @param {(string | null)[]} sessions */
 function withSessions(projects, sessions) {
@@ -125,13 +134,13 @@ function heard(frame) {
   if (frame.type === "error") return frame.sessionId ? portlets.deliver(frame) : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
   if (frame.type === "server:hello") greet(frame);
   if (frame.type === "project:added") void actions.listSessions(frame.project.id);
-  if (frame.type === "session:archived") closeTabOf(frame.sessionId);
+  if (frame.type === "session:archived") workspace.close(frame.sessionId);
   if (frame.type === "agent:status" && frame.status === "connected") workspace.connected(frame.cliType);
   if (frame.type === "session:renamed") {
     workspace.rename(frame.sessionId, frame.newSessionId);
     portlets.rename(frame.sessionId, frame.newSessionId);
   }
-  if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) closeTabOf(id);
+  if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) workspace.close(id);
   portlets.deliver(frame);
 }
 
@@ -141,12 +150,6 @@ function greet({ version, notices }) {
   tellNotices("server", notices.map((words) => ({ words })));
   const reload = { label: "Reload", run: () => location.reload() };
   tellNotices("version", version === pageVersion ? [] : [{ words: `Liminal Builder ${version} is running. This page is of version ${pageVersion}.`, action: reload }]);
-}
-
-/** @param {string} sessionId */
-function closeTabOf(sessionId) {
-  workspace.close(sessionId);
-  portlets.close(sessionId);
 }
 
 async function opened() {
@@ -159,13 +162,14 @@ async function opened() {
   }
   synced = true;
   portlets.resync();
-  for (const id of workspace.order()) if (store.state.sessions.has(id)) whenIdle(() => workspace.order().includes(id) && portlets.prepare(id));
+  portlets.prepare(workspace.order());
   store.announce();
 }
 
 /** @param {boolean} refused */
 function lost(refused) {
   synced = false;
+  store.lost();
   portlets.setOnline(false);
   offline.show(refused);
 }
@@ -180,13 +184,13 @@ function themeChanged() {
   portlets.tellAll({ kind: "theme", theme: currentTheme() });
 }
 
-followSystem(themeChanged);
+followTheme(themeChanged);
 footer.themeChanged();
 setText(find(document, '[data-key="palette"]'), mod("K"));
 addEventListener("keydown", (event) => {
   const shortcut = shortcutOf(event);
   if (shortcut && commands.run(shortcut.name, shortcut.index)) event.preventDefault();
-  else if (event.key === "Escape" && !event.defaultPrevented) commands.escape();
+  else if (event.key === "Escape" && !event.defaultPrevented) commands.escape(event.repeat);
 });
 document.addEventListener("click", (event) => {
   const button = event.target instanceof Element ? event.target.closest("[data-command]") : null;
@@ -195,6 +199,7 @@ document.addEventListener("click", (event) => {
 setInterval(() => {
   tree.redraw();
   inbox.update(needs);
+  sheet.update(needs);
 }, 60_000);
 setInterval(() => {
   if (workspace.currentStart()) sheet.update(needs);

@@ -1,8 +1,9 @@
 // narrow.js: the sidebar's stand-ins on narrow windows: a rail at the side, a bar on top of a phone.
 import { mostUrgent, NAMES, needsYou } from "../shared/attention.js";
-import { h, reconcile } from "../shared/dom.js";
+import { h } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
 import { agentState } from "./footer.js";
+import { redraw } from "./redraw.js";
 
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
@@ -24,17 +25,24 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
     },
   };
 
+  /** @param {import("../shared/protocol.js").SessionSummary} session */
+  function stateOf(session) {
+    const agent = store.agent(session.cliType);
+    if (!store.state.online) return "unknown";
+    return store.statusOf(session)?.status ?? (agent ? agentState(agent, store) : "idle");
+  }
+
   /** @param {Need[]} needs */
   function drawRail(needs) {
     const project = store.state.sessions.get(current() ?? "")?.projectId;
-    reconcile(rail, [
+    redraw(rail, [
       command("menu", "sidebar", "Show projects and sessions"),
-      ...counts(needs).map(([attention, count]) => h("button", { class: "rail-count", type: "button", "data-command": "next-of", "data-attention": attention, "aria-label": `${NAMES[attention]}: ${count}` },
+      ...counts(needs).map(([attention, count]) => h("button", { class: "rail-count", type: "button", "data-key": attention, "data-command": "next-of", "data-attention": attention, "aria-label": `${NAMES[attention]}: ${count}` },
         glyph(attention), h("span", {}, String(count)))),
       h("hr"),
       ...store.state.projects.map((own) => {
         const attention = mostUrgent(store.sessionsOf(own.id).map((session) => session.attention));
-        return h("button", { class: "rail-project", type: "button", "data-command": "sidebar", "aria-current": own.id === project ? "true" : null, title: own.name, "aria-label": `${own.name}${attention === "idle" ? "" : `, ${NAMES[attention]}`}` },
+        return h("button", { class: "rail-project", type: "button", "data-key": own.id, "data-command": "sidebar", "aria-current": own.id === project ? "true" : null, title: own.name, "aria-label": `${own.name}${attention === "idle" ? "" : `, ${NAMES[attention]}`}` },
           h("span", { class: "initials", "data-initials": initials(own.name) }), glyph(attention, { size: 12 }));
       }),
       command("plus", "add-project", "Add project"),
@@ -50,12 +58,12 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
     const agent = store.agent(session?.cliType);
     const menu = command("menu", "sidebar", needs.length ? `Projects and sessions, ${needs.length} waiting` : "Projects and sessions");
     if (needs.length) menu.append(h("span", { class: "count-badge" }, String(needs.length)));
-    reconcile(topBar, [
+    redraw(topBar, [
       menu,
       h("div", { class: "top-title" },
-        h("strong", { class: "truncate" }, session?.title ?? "Liminal Builder"),
+        h("strong", { class: "truncate", dir: "auto" }, session?.title ?? "Liminal Builder"),
         session ? h("span", { class: "top-meta truncate" }, mark(session.cliType), `${agent?.name ?? session.cliType} · ${store.project(session.projectId)?.name ?? ""}`,
-          h("span", { class: "dot", "data-state": store.statusOf(session)?.status ?? (agent ? agentState(agent) : "idle") })) : null),
+          h("span", { class: "dot", "data-state": stateOf(session) })) : null),
       ...(openCount() > 0 ? [command("layers", "open-sessions", "Open sessions")] : []),
     ]);
   }
@@ -70,7 +78,7 @@ function counts(needs) {
 }
 
 /** @param {string} picture @param {string} name @param {string} label */
-const command = (picture, name, label) => h("button", { class: "icon-button", type: "button", "data-command": name, "aria-label": label, title: label }, icon(picture));
+const command = (picture, name, label) => h("button", { class: "icon-button", type: "button", "data-key": name, "data-command": name, "aria-label": label, title: label }, icon(picture));
 
 /** Two letters for a name: "aa" for atlas-api, "fe" for ferry. @param {string} name */
 export function initials(name) {

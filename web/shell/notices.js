@@ -1,7 +1,8 @@
 // notices.js: what the user should know until they say they do: lines above the sheet that stay until dismissed.
-import { closest, h, reconcile } from "../shared/dom.js";
+import { closest, h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { dismissed } from "../shared/storage.js";
+import { redraw } from "./redraw.js";
 
 /** @typedef {{ words: string, action?: { label: string, run: () => void } }} Notice */
 
@@ -29,9 +30,7 @@ export function mountNotices(root) {
   function draw() {
     shown = [...told.values()].flat().filter(({ words }, at, all) => !known.has(words) && all.findIndex((other) => other.words === words) === at);
     root.hidden = shown.length === 0;
-    const before = [...root.children].map((node) => node.getAttribute("data-words")).join("\n");
-    if (before === shown.map(({ words }) => words).join("\n")) return;
-    reconcile(root, shown.map(({ words, action }, index) => h("div", { class: "lasting-notice", "data-words": words },
+    redraw(root, shown.map(({ words, action }, index) => h("div", { class: "lasting-notice", "data-key": words },
       icon("info"), h("span", { class: "notice-words" }, words),
       action ? h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "act", "data-index": index }, action.label) : null,
       h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "dismiss", "data-index": index, "aria-label": `Dismiss: ${words}`, title: "Dismiss" }, icon("close")))));

@@ -1,4 +1,5 @@
-// pages.js: what the sheet shows when no session is in front.
+// pages.js: what the sheet shows when no session is in front. Each page is made anew as it should be; the sheet draws what
+// differs. `data-key` says which page it is.
 import { NAMES } from "../shared/attention.js";
 import { h } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
@@ -19,14 +20,14 @@ import { countWorking, reasonOf } from "./needs-you.js";
  */
 export function noSessionPage(store, needs) {
   const working = countWorking(store);
-  return h("div", { class: "centered" }, h("div", { class: "no-session" },
+  return h("div", { class: "centered", "data-key": "none" }, h("div", { class: "no-session" },
     h("h2", {}, "No session open"),
     h("p", { class: "lead" }, summary(needs.length, working)),
     needs.length ? h("div", { class: "card-list" }, ...needs.slice(0, 5).map((need) => needRow(need, store))) : null,
     h("div", { class: "button-row" },
       needs.length ? h("button", { class: "button", type: "button", "data-kind": "primary", "data-command": "next" }, "Review next", h("kbd", { class: "kbd" }, mod("J"))) : null,
-      h("button", { class: "button", type: "button", "data-kind": needs.length ? "secondary" : "primary", "data-command": "new-session" }, icon("plus"), "New session", h("kbd", { class: "kbd" }, nav("N"))),
-      h("button", { class: "button", type: "button", "data-kind": "ghost", "data-command": "palette" }, icon("search"), "Search", h("kbd", { class: "kbd" }, mod("K"))))));
+      h("button", { class: "button", type: "button", "data-key": "new", "data-kind": needs.length ? "secondary" : "primary", "data-command": "new-session" }, icon("plus"), "New session", h("kbd", { class: "kbd" }, nav("N"))),
+      h("button", { class: "button", type: "button", "data-key": "search", "data-kind": "ghost", "data-command": "palette" }, icon("search"), "Search", h("kbd", { class: "kbd" }, mod("K"))))));
 }
 
 const NUMBERS = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
@@ -47,9 +48,9 @@ const count = (word, n) => `${word} ${n === 1 ? "session is" : "sessions are"}`;
 function needRow(need, store) {
   const agent = need.kind === "agent";
   const attention = agent ? "disconnected" : need.session.attention;
-  return h("button", { class: "need-row", type: "button", "data-attention": attention, "data-open": agent ? null : need.session.id, "data-reconnect": agent ? need.agent.cliType : null },
+  return h("button", { class: "need-row", type: "button", "data-key": need.key, "data-attention": attention, "data-open": agent ? null : need.session.id, "data-reconnect": agent ? need.agent.cliType : null },
     glyph(attention, { size: 16, label: NAMES[attention] }),
-    h("span", { class: "need-title truncate" }, agent ? `${need.agent.name} disconnected` : need.session.title),
+    h("span", { class: "need-title truncate", dir: "auto" }, agent ? `${need.agent.name} disconnected` : need.session.title),
     h("span", { class: "need-why truncate" }, agent ? "Reconnect" : reasonOf(need.session)),
     h("span", { class: "need-project truncate" }, agent ? "" : (store.project(need.session.projectId)?.name ?? "")),
     mark(agent ? need.agent.cliType : need.session.cliType),
@@ -60,11 +61,11 @@ function needRow(need, store) {
  * @param {Store} store
  * @param {Start} start
  */
-export function startingPage(store, { projectId, cliType, startedAt, connectedAt }) {
+export function startingPage(store, { key, projectId, cliType, startedAt, connectedAt }) {
   const name = store.agent(cliType)?.name ?? cliType;
   const now = Date.now();
   const path = shortPath(store.project(projectId)?.path ?? "", store.state.home);
-  return h("div", { class: "centered", role: "status" },
+  return h("div", { class: "centered", role: "status", "data-key": key },
     h("span", { class: "state-tile" }, mark(cliType)),
     h("h2", { class: "state-title" }, `Starting ${name}`),
     h("p", { class: "state-text" }, "New session in ", h("code", {}, path)),
@@ -77,7 +78,7 @@ export function startingPage(store, { projectId, cliType, startedAt, connectedAt
 /** @param {string} words @param {"done" | "now" | "later"} state @param {number | null} ms */
 function step(words, state, ms) {
   const sign = state === "now" ? glyph("working") : icon(state === "done" ? "circle-check" : "circle");
-  return h("li", { "data-step": state }, sign, h("span", {}, words), ms === null ? null : h("span", { class: "step-time" }, duration(ms)));
+  return h("li", { "data-step": state }, sign, h("span", {}, words), ms === null ? null : h("span", { class: "step-time", "aria-live": "off" }, duration(ms)));
 }
 
 /**
@@ -89,7 +90,7 @@ export function failedPage(store, { cliType, error }) {
   const missing = error.code === "AGENT_NOT_INSTALLED";
   const install = missing ? (error.installHint ?? agent?.installHint) : undefined;
   const others = store.state.agents.some((other) => other.cliType !== cliType && other.installed);
-  return h("div", { class: "centered" },
+  return h("div", { class: "centered", "data-key": "failed" },
     h("span", { class: "state-tile", "data-kind": "error" }, icon("unplug")),
     h("div", { role: "alert" }, h("h2", { class: "state-title" }, error.message)),
     missing && agent?.program
@@ -99,6 +100,6 @@ export function failedPage(store, { cliType, error }) {
     error.detail && !missing ? h("pre", { class: "failed-detail", tabindex: 0 }, error.detail) : null,
     h("div", { class: "button-row" },
       h("button", { class: "button", type: "button", "data-kind": "primary", "data-do": "retry" }, icon("refresh"), "Retry"),
-      others ? h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "other-agent" }, "Use another agent") : null,
-      h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "dismiss" }, "Dismiss")));
+      others ? h("button", { class: "button", type: "button", "data-key": "other", "data-kind": "secondary", "data-do": "other-agent" }, "Use another agent") : null,
+      h("button", { class: "button", type: "button", "data-key": "dismiss", "data-kind": "ghost", "data-do": "dismiss" }, "Dismiss")));
 }

@@ -125,7 +125,7 @@ function option(choice, ranges, index, store) {
 
 /** @param {string} text @param {[number, number][]} ranges */
 function marked(text, ranges) {
-  const node = h("span", { class: "palette-title truncate" });
+  const node = h("span", { class: "palette-title truncate", dir: "auto" });
   let from = 0;
   for (const [start, end] of ranges) {
     node.append(text.slice(from, start), h("b", {}, text.slice(start, end)));

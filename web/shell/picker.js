@@ -1,14 +1,19 @@
 // picker.js: which agent, in which project.
 import { copyText } from "../shared/clipboard.js";
-import { closest, h, reconcile, setText } from "../shared/dom.js";
+import { DEMO_NOTE, isDemo } from "../shared/demo.js";
+import { closest, h, setText } from "../shared/dom.js";
 import { icon, mark } from "../shared/icons.js";
 import { openMenu } from "../shared/menu.js";
 import { load, save } from "../shared/storage.js";
 import { hint, openDialog } from "./dialog.js";
 import { agentState, agentStateWords } from "./footer.js";
+import { redraw } from "./redraw.js";
 
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 /** @typedef {import("./store.js").Store} Store */
+
+/** Agents that have a key of their own. */
+const KEYS_MAX = 9;
 
 /**
  * @param {{ store: Store, projectId: string, create: (projectId: string, cliType: string) => void }} deps
@@ -69,12 +74,9 @@ export function openPicker({ store, projectId, create }) {
 
   function draw() {
     setText(name, store.project(project)?.name ?? "");
-    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.cliType;
-    reconcile(list, store.state.agents.length
+    redraw(list, store.state.agents.length
       ? store.state.agents.map((agent, index) => row(agent, index, store))
       : [h("p", { class: "picker-none" }, "No agents are known yet.")]);
-    const again = focused ? list.querySelector(`[data-cli-type="${CSS.escape(focused)}"]`) : null;
-    if (again instanceof HTMLElement) again.focus();
   }
 
   draw();
@@ -84,16 +86,16 @@ export function openPicker({ store, projectId, create }) {
 
 /** @param {AgentInfo} agent @param {number} index @param {Store} store */
 function row(agent, index, store) {
-  const state = agentState(agent);
+  const state = agentState(agent, store);
   const missing = state === "missing";
   const option = h("button", { class: "picker-option", type: "button", "data-cli-type": agent.cliType, "aria-disabled": missing ? "true" : null },
     h("span", { class: "agent-tile" }, mark(agent.cliType)),
     h("span", { class: "agent-name" }, agent.name),
     h("span", { class: "agent-note truncate" }, missing ? (agent.installHint ?? "Not installed") : note(agent, store)),
     h("span", { class: "agent-end" },
-      missing ? "Not installed" : h("span", { class: "dot", "data-state": state }), missing ? null : agentStateWords(agent),
-      missing ? null : h("kbd", { class: "kbd", "aria-hidden": "true" }, String(index + 1))));
-  return h("div", { class: "picker-row" }, option, missing && agent.installHint
+      missing ? "Not installed" : h("span", { class: "dot", "data-state": state }), missing ? null : agentStateWords(agent, store),
+      missing || index >= KEYS_MAX ? null : h("kbd", { class: "kbd", "aria-hidden": "true" }, String(index + 1))));
+  return h("div", { class: "picker-row", "data-key": agent.cliType }, option, missing && agent.installHint
     ? h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "copy", "data-text": agent.installHint, "aria-label": `Copy the command that installs ${agent.name}` }, icon("copy"), h("span", { "data-copy-label": true }, "Copy"))
     : null);
 }
@@ -104,6 +106,7 @@ function note(agent, store) {
   for (const session of store.state.sessions.values()) if (session.cliType === agent.cliType && (session.continuity === "live" || session.continuity === "resumed")) live += 1;
   if (agent.status === "connected" || live) return live === 1 ? "Running, 1 session" : `Running, ${live} sessions`;
   if (agent.status === "disconnected") return "Reconnects when you create the session";
+  if (isDemo(agent.cliType)) return DEMO_NOTE;
   const words = [agent.version ? `Version ${agent.version}` : "", agent.loggedIn === undefined ? "" : agent.loggedIn ? "logged in" : "not logged in yet"].filter(Boolean).join(", ");
   return words || "Starts when you create the session";
 }

@@ -12,8 +12,9 @@ import { RequestError } from "./socket.js";
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {import("./store.js").Store} Store */
 /**
- * `instance` and `seq`: how far this portlet has heard, and of which run of the server.
- * @typedef {{ sessionId: string, frame: HTMLIFrameElement, ready: boolean, wanted: boolean, seq: number, instance: string, focus: ToPortlet | null, handover: ReturnType<typeof createHandover> }} Portlet
+ * `asked`: its page was asked of a server that is there. `ready`: the page is there, for the `loads`th time. `wanted`: its
+ * session is to be shown. `instance` and `seq`: how far this page has heard, and of which run of the server.
+ * @typedef {{ sessionId: string, frame: HTMLIFrameElement, asked: boolean, ready: boolean, loads: number, wanted: boolean, seq: number, instance: string, focus: ToPortlet | null, handover: ReturnType<typeof createHandover> }} Portlet
  */
 
 /** What a portlet may ask of the server, always about its own session. */
@@ -22,6 +23,9 @@ const ALLOWED = new Set(["session:send", "session:cancel", "session:page", "sess
 /** What the server says reaches a portlet so often: in view with every frame, behind the others when there is time. */
 const SEEN_MS = 16;
 const UNSEEN_MS = 250;
+
+/** Sessions that are loaded before anybody looks at them. Each has a page of its own, which is not cheap. */
+const PREPARED_MAX = 12;
 
 /**
  * @param {HTMLElement} root
@@ -40,15 +44,22 @@ export function mountPortlets(root, { store, request, spoke }) {
   let frames = 0;
   /** Loaded while there was time, for whatever is opened next; it has no session yet. @type {Portlet | null} */
   let spare = null;
+  /** Sessions to load when there is time. @type {string[]} */
+  let waiting = [];
+
+  const all = () => (spare ? [...portlets.values(), spare] : [...portlets.values()]);
 
   hearPortlets((source, message) => {
-    if (message.kind === "ready" && spare?.frame.contentWindow === source) return void (spare.ready = true);
-    const portlet = [...portlets.values()].find(({ frame }) => frame.contentWindow === source);
+    const portlet = all().find(({ frame }) => frame.contentWindow === source);
     if (!portlet) return;
     if (message.kind === "ready") {
-      portlet.ready = true;
-      greet(portlet);
-    } else if (message.kind === "retry") void open(portlet);
+      // A page that was loaded again has heard nothing yet.
+      Object.assign(portlet, { ready: true, loads: portlet.loads + 1, seq: 0, instance: "" });
+      portlet.handover.clear();
+      if (portlet !== spare) greet(portlet);
+      loadMore();
+    } else if (portlet === spare) return;
+    else if (message.kind === "retry") void open(portlet);
     else if (message.kind === "request") void forward(portlet, message);
     else spoke(portlet.sessionId, message);
   });
@@ -108,12 +119,13 @@ export function mountPortlets(root, { store, request, spoke }) {
   async function forward(portlet, { id, message }) {
     if (!ALLOWED.has(message.type)) return;
     const own = /** @type {ClientMessage} */ ({ ...message, sessionId: portlet.sessionId });
-    try {
-      tell(portlet, { kind: "answer", id, message: await request(own) });
-    } catch (error) {
+    const { loads } = portlet;
+    const answer = await request(own).catch((error) => {
       const told = error instanceof RequestError ? error.error : { code: "INTERNAL_ERROR", message: String(error) };
-      tell(portlet, { kind: "answer", id, message: /** @type {any} */ ({ type: "error", ...told }) });
-    }
+      return /** @type {any} */ ({ type: "error", ...told });
+    });
+    // A page that was loaded again did not ask.
+    if (portlet.loads === loads) tell(portlet, { kind: "answer", id, message: answer });
   }
 
   /** @param {string} sessionId */
@@ -124,49 +136,74 @@ export function mountPortlets(root, { store, request, spoke }) {
     spare = null;
     portlet.sessionId = sessionId;
     portlet.frame.className = "portlet";
-    portlet.frame.title = store.state.sessions.get(sessionId)?.title ?? "Session";
     portlet.frame.dataset.session = sessionId;
+    drawTitle(portlet);
     portlets.set(sessionId, portlet);
     if (portlet.ready) greet(portlet);
-    keepSpare();
+    loadMore();
     return portlet;
+  }
+
+  /** @param {Portlet} portlet */
+  function drawTitle({ frame, sessionId }) {
+    setAttribute(frame, "title", store.state.sessions.get(sessionId)?.title ?? "Session");
+  }
+
+  /** @param {string} sessionId */
+  function want(sessionId) {
+    const portlet = ensure(sessionId);
+    if (portlet.wanted) return;
+    portlet.wanted = true;
+    void open(portlet);
   }
 
   /** @returns {Portlet} */
   function load() {
-    const frame = h("iframe", { class: "spare-portlet", src: "/portlet", id: `portlet-${(frames += 1)}`, title: "Session" });
+    const frame = h("iframe", { class: "spare-portlet", id: `portlet-${(frames += 1)}`, title: "Session" });
     const handover = createHandover((messages) => tellPortlet(frame.contentWindow, { kind: "server", messages }), () => (portlet.sessionId === current ? SEEN_MS : UNSEEN_MS));
     /** @type {Portlet} */
-    const portlet = { sessionId: "", frame, ready: false, wanted: false, seq: 0, instance: "", focus: null, handover };
+    const portlet = { sessionId: "", frame, asked: false, ready: false, loads: 0, wanted: false, seq: 0, instance: "", focus: null, handover };
+    ask(portlet);
     root.append(frame);
     return portlet;
   }
 
-  const keepSpare = () => whenIdle(() => {
-    if (online) spare ??= load();
+  /** Asks for its page; without a server it would only get the browser's page for a site that is not there. @param {Portlet} portlet */
+  function ask(portlet) {
+    portlet.asked = online;
+    portlet.ready = false;
+    if (online) portlet.frame.src = "/portlet";
+  }
+
+  /** Loads what may be shown next, one after another, and never while the one in view is on its way. */
+  const loadMore = () => whenIdle(() => {
+    if (!online || all().some(({ asked, ready }) => asked && !ready)) return;
+    const next = waiting.shift();
+    if (next === undefined) return void (spare ??= load());
+    want(next);
+    loadMore();
   });
 
+  /** @param {Portlet} portlet */
+  function close({ sessionId, frame, wanted }) {
+    portlets.delete(sessionId);
+    frame.remove();
+    if (current === sessionId) current = null;
+    if (online && wanted) request({ type: "session:leave", sessionId }).catch(() => {});
+  }
+
   return {
-    ensure,
     /** @param {string} sessionId */
-    frameId: (sessionId) => portlets.get(sessionId)?.frame.id ?? "",
-    /** Loads what is needed to show it later at once. @param {string} sessionId */
-    prepare(sessionId) {
-      const portlet = ensure(sessionId);
-      const continuity = store.state.sessions.get(sessionId)?.continuity;
-      if (portlet.wanted || (continuity !== "live" && continuity !== "resumed")) return;
-      portlet.wanted = true;
-      void open(portlet);
+    frameId: (sessionId) => portlets.get(sessionId)?.frame.id ?? null,
+    /** Loads those that an agent serves when there is time, so that they are shown at once later. @param {string[]} sessionIds */
+    prepare(sessionIds) {
+      const isLive = (/** @type {string} */ id) => ["live", "resumed"].includes(store.state.sessions.get(id)?.continuity ?? "");
+      waiting = sessionIds.filter((id) => isLive(id) && !portlets.get(id)?.wanted).slice(0, PREPARED_MAX);
+      loadMore();
     },
     /** @param {string | null} sessionId */
     show(sessionId) {
-      if (sessionId !== null) {
-        const portlet = ensure(sessionId);
-        if (!portlet.wanted) {
-          portlet.wanted = true;
-          void open(portlet);
-        }
-      }
+      if (sessionId !== null) want(sessionId);
       if (sessionId === current) return;
       for (const portlet of portlets.values()) {
         const visible = portlet.sessionId === sessionId;
@@ -176,14 +213,13 @@ export function mountPortlets(root, { store, request, spoke }) {
       }
       current = sessionId;
     },
-    /** @param {string} sessionId */
-    close(sessionId) {
-      const portlet = portlets.get(sessionId);
-      if (!portlet) return;
-      portlets.delete(sessionId);
-      portlet.frame.remove();
-      if (current === sessionId) current = null;
-      if (online && portlet.wanted) request({ type: "session:leave", sessionId }).catch(() => {});
+    /** Keeps those that have a tab, each under the title of its session. @param {string[]} tabs */
+    update(tabs) {
+      waiting = waiting.filter((id) => tabs.includes(id));
+      for (const portlet of [...portlets.values()]) {
+        if (tabs.includes(portlet.sessionId)) drawTitle(portlet);
+        else close(portlet);
+      }
     },
     /** @param {string} from @param {string} to */
     rename(from, to) {
@@ -217,10 +253,11 @@ export function mountPortlets(root, { store, request, spoke }) {
     setOnline(now) {
       if (online === now) return;
       online = now;
-      // One that was on its way will not come.
-      if (!online && spare && !spare.ready) {
-        spare.frame.remove();
-        spare = null;
+      for (const portlet of all()) {
+        // What was on its way will not come. What was not asked for can be had now, and so can a page in whose place the
+        // browser put one of its own, which we may not look into.
+        if (!online && !portlet.ready) portlet.asked = false;
+        else if (online && (!portlet.asked || portlet.frame.contentDocument === null)) ask(portlet);
       }
       for (const portlet of portlets.values()) tell(portlet, { kind: "online", online });
     },
@@ -230,7 +267,7 @@ export function mountPortlets(root, { store, request, spoke }) {
         tellContext(portlet);
         void open(portlet);
       }
-      keepSpare();
+      loadMore();
     },
     contextChanged: () => portlets.forEach(tellContext),
     /** @param {ToPortlet} message */

@@ -51,16 +51,10 @@ export function mountResize(app, separator) {
 
   return {
     toggle() {
-      if (matchMedia("(max-width: 1023px)").matches) {
-        if (app.dataset.drawer === undefined) app.dataset.drawer = "";
-        else delete app.dataset.drawer;
-        return;
-      }
       const hidden = app.dataset.sidebar !== "hidden";
       if (hidden) app.dataset.sidebar = "hidden";
       else delete app.dataset.sidebar;
       save("sidebar-hidden", hidden || null);
     },
-    closeDrawer: () => void delete app.dataset.drawer,
   };
 }

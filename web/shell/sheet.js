@@ -1,9 +1,9 @@
 // sheet.js: shows the session in front, or the page that stands for it.
-import { closest, find, reconcile } from "../shared/dom.js";
+import { closest, find } from "../shared/dom.js";
 import { copyText } from "../shared/clipboard.js";
 import { createFirstRun } from "./first-run.js";
-import { countWorking } from "./needs-you.js";
 import { failedPage, noSessionPage, startingPage } from "./pages.js";
+import { redraw } from "./redraw.js";
 
 /** @typedef {import("./needs-you.js").Need} Need */
 
@@ -11,21 +11,19 @@ import { failedPage, noSessionPage, startingPage } from "./pages.js";
  * @param {HTMLElement} root
  * @param {{
  *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
- *   show: (sessionId: string | null) => void, newSession: (projectId?: string) => void,
+ *   show: (sessionId: string | null) => void, open: (sessionId: string) => void, newSession: (projectId?: string) => void,
  * }} deps
  */
-export function mountSheet(root, { store, workspace, actions, show, newSession }) {
+export function mountSheet(root, { store, workspace, actions, show, open, newSession }) {
   const page = find(root, "#page");
   const firstRun = createFirstRun({ complete: actions.complete, add: actions.addProject });
-  /** What is drawn, so that the same is not drawn again. */
-  let drawn = "";
 
   page.addEventListener("click", (event) => {
     const button = closest(event, "[data-do], [data-open], [data-reconnect]");
     if (!button) return;
     const failure = workspace.failure();
     const start = workspace.currentStart();
-    if (button.dataset.open) workspace.open(button.dataset.open);
+    if (button.dataset.open) open(button.dataset.open);
     else if (button.dataset.reconnect) actions.reconnect(button.dataset.reconnect);
     else switch (button.dataset.do) {
       case "copy": return void copyText(button.dataset.text ?? "", button);
@@ -39,16 +37,14 @@ export function mountSheet(root, { store, workspace, actions, show, newSession }
     }
   });
 
-  /** @param {string} key @param {() => Node} make */
-  function draw(key, make) {
-    page.hidden = false;
-    if (drawn === key) return;
-    drawn = key;
-    const focused = document.activeElement;
-    const inside = focused instanceof HTMLElement && page.contains(focused) ? focused.dataset : null;
-    reconcile(page, [make()]);
-    const again = inside?.do ? page.querySelector(`[data-do="${inside.do}"]`) : inside?.command ? page.querySelector(`[data-command="${inside.command}"]`) : null;
-    if (again instanceof HTMLElement) again.focus();
+  /** The page that is to be seen; none where the session itself is. @param {Need[]} needs @param {string | null} current @returns {Node | null} */
+  function pageOf(needs, current) {
+    const start = workspace.currentStart();
+    const failure = workspace.failure();
+    if (start) return startingPage(store, start);
+    if (failure) return failedPage(store, failure);
+    if (!store.state.ready || (current !== null && waitsForList())) return null;
+    return store.state.projects.length === 0 ? firstRun.root : noSessionPage(store, needs);
   }
 
   return {
@@ -57,25 +53,17 @@ export function mountSheet(root, { store, workspace, actions, show, newSession }
       const current = workspace.current();
       const known = current !== null && store.state.sessions.has(current);
       show(known ? current : null);
-      const start = workspace.currentStart();
-      const failure = workspace.failure();
-      if (start) draw(`start ${start.key} ${start.connectedAt} ${Math.floor((Date.now() - start.startedAt) / 100)}`, () => startingPage(store, start));
-      else if (failure) draw(`failed ${failure.cliType} ${failure.error.code} ${failure.error.message}`, () => failedPage(store, failure));
-      else if (known || !store.state.ready || (current !== null && waitsForList(current))) {
-        page.hidden = known;
-        if (!known) reconcile(page, []);
-        drawn = "";
-      } else if (store.state.projects.length === 0) {
-        firstRun.update(store.state.agents);
-        const fresh = drawn !== "first";
-        draw("first", () => firstRun.root);
-        if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();
-      } else draw(`none ${JSON.stringify(needs.map((need) => [need.key, need.since, need.kind === "session" && [need.session.title, need.session.attention, need.session.reason]]))} ${countWorking(store)}`, () => noSessionPage(store, needs));
+      const wanted = known ? null : pageOf(needs, current);
+      const fresh = wanted === firstRun.root && !firstRun.root.isConnected;
+      if (wanted === firstRun.root) firstRun.update(store.state.agents);
+      redraw(page, wanted ? [wanted] : []);
+      page.hidden = known;
+      if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();
     },
   };
 
-  /** A restored tab whose project's list has not come yet. @param {string} _id */
-  function waitsForList(_id) {
+  /** A restored tab whose project's list has not come yet. */
+  function waitsForList() {
     return store.state.projects.some(({ id }) => !store.state.listed.has(id));
   }
 }

@@ -13,11 +13,16 @@ import { oncePerFrame } from "../shared/frame.js";
  */
 /** @typedef {ReturnType<typeof createStore>} Store */
 
+/** States of a process that runs; how a turn ended stays true without one. @type {Set<string>} */
+const ALIVE = new Set(["needs_permission", "working", "starting", "reconnecting"]);
+
 export function createStore() {
   const state = {
     home: "",
     instance: "",
     version: "",
+    /** The server is there. While it is not, nothing is known of what runs. */
+    online: false,
     /** The list of projects has come at least once. */
     ready: false,
     /** @type {Project[]} */
@@ -93,10 +98,18 @@ export function createStore() {
     touch(session.projectId);
   }
 
+  /** What belonged to a project that is gone. @param {string} projectId */
+  function forget(projectId) {
+    for (const session of sessionsOf(projectId)) drop(session.id);
+    state.listed.delete(projectId);
+  }
+
   /** @param {ServerFrame} frame */
   function apply(frame) {
     switch (frame.type) {
       case "server:hello":
+        state.online = true;
+        changes.agents = true;
         state.home = frame.home;
         state.instance = frame.instance;
         state.version = frame.version;
@@ -105,6 +118,7 @@ export function createStore() {
         break;
       case "project:list":
         state.ready = true;
+        for (const { id } of state.projects) if (!frame.projects.some((project) => project.id === id)) forget(id);
         state.projects = frame.projects;
         changes.projects = true;
         break;
@@ -114,8 +128,7 @@ export function createStore() {
         break;
       case "project:removed":
         state.projects = state.projects.filter(({ id }) => id !== frame.projectId);
-        for (const session of sessionsOf(frame.projectId)) drop(session.id);
-        state.listed.delete(frame.projectId);
+        forget(frame.projectId);
         changes.projects = true;
         break;
       case "session:list": {
@@ -190,6 +203,14 @@ export function createStore() {
     state,
     apply,
     announce,
+    /** The server is away, and with it everything that only a running server can say. */
+    lost() {
+      if (!state.online) return;
+      state.online = false;
+      changes.agents = true;
+      for (const session of [...state.busy.values()]) if (ALIVE.has(session.attention)) put({ ...session, attention: "idle" });
+      announce();
+    },
     sessionsOf,
     /** @param {string | undefined} cliType */
     agent: (cliType) => state.agents.find((agent) => agent.cliType === cliType),

@@ -6,7 +6,7 @@ import { nav } from "../shared/keys.js";
 import { driveTabDrag } from "./tab-drag.js";
 
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
-/** @typedef {{ id: string, title: string, cliType: string, attention: Attention, current: boolean, provisional: boolean, controls: string }} TabView */
+/** @typedef {{ id: string, title: string, cliType: string, attention: Attention, current: boolean, provisional: boolean, controls: string | null }} TabView */
 /**
  * @typedef {{ activate: (id: string) => void, close: (id: string) => void, move: (id: string, to: number) => void,
  *   menu: (id: string, at: { x: number, y: number }) => void }} TabActions
@@ -31,7 +31,8 @@ export function mountTabBar(root, actions) {
     else actions.activate(tab.dataset.id);
   });
   strip.addEventListener("mousedown", (event) => {
-    if (event.button === 1) event.preventDefault(); // No autoscroll: the click closes.
+    // No autoscroll, and what is about to go takes no focus: the click closes.
+    if (event.button === 1 || closest(event, ".tab-close")) event.preventDefault();
   });
   strip.addEventListener("auxclick", (event) => {
     const tab = closest(event, ".tab");
@@ -106,6 +107,6 @@ export function mountTabBar(root, actions) {
 /** @param {TabView} view */
 function create(view) {
   return h("div", { class: "tab", role: "presentation", "data-id": view.id, draggable: view.provisional ? null : "true" },
-    h("button", { class: "tab-button", type: "button", role: "tab" }, mark(view.cliType), h("span", { class: "tab-title truncate" }), h("span", { class: "tab-slot" }, glyph("idle"))),
+    h("button", { class: "tab-button", type: "button", role: "tab" }, mark(view.cliType), h("span", { class: "tab-title truncate", dir: "auto" }), h("span", { class: "tab-slot" }, glyph("idle"))),
     h("span", { class: "tab-close", "aria-hidden": "true", title: `Close (${nav("W")})` }, icon("close")));
 }

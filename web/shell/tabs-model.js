@@ -72,6 +72,18 @@ export function restoreTabs(tabs, before, wanted) {
 }
 
 /**
+ * What is kept for all windows after one of them changed its own tabs: these, and what only the others have open.
+ * @param {Tabs} stored
+ * @param {Tabs} before This window's tabs, as they were.
+ * @param {Tabs} after As they are.
+ * @returns {Tabs}
+ */
+export function mergeTabs(stored, before, after) {
+  const others = stored.order.filter((id) => !after.order.includes(id) && !before.order.includes(id));
+  return { order: [...after.order, ...others], active: after.active ?? others[0] ?? null };
+}
+
+/**
  * What is kept under `liminal:tabs`.
  * @param {Tabs} tabs
  */

@@ -7,8 +7,24 @@ const AT_ONCE_MAX = 3;
 
 /** @typedef {{ kind?: "note" | "error", detail?: string, action?: { label: string, run: () => void } }} ToastOptions */
 
-/** @param {HTMLElement} root */
-export function mountToasts(root) {
+/**
+ * @param {HTMLElement} root
+ * @param {{ giveBack: (from: Element | null) => void }} deps `giveBack`: a note that had focus is gone; it came from there.
+ */
+export function mountToasts(root, { giveBack }) {
+  /** What had focus before a note got it. @type {Element | null} */
+  let from = null;
+  root.addEventListener("focusin", ({ relatedTarget }) => {
+    if (!(relatedTarget instanceof Element && root.contains(relatedTarget))) from = /** @type {Element | null} */ (relatedTarget);
+  });
+
+  /** @param {Element} node */
+  function remove(node) {
+    const hadFocus = node.contains(document.activeElement);
+    node.remove();
+    if (hadFocus) giveBack(from);
+  }
+
   /**
    * @param {string} text
    * @param {ToastOptions} [options]
@@ -21,7 +37,7 @@ export function mountToasts(root) {
     let timer = setTimeout(leave, SHOWN_MS);
     function leave() {
       clearTimeout(timer);
-      node.remove();
+      remove(node);
     }
     const wait = () => clearTimeout(timer);
     const go = () => {
@@ -32,13 +48,18 @@ export function mountToasts(root) {
     node.addEventListener("focusin", wait);
     node.addEventListener("pointerleave", go);
     node.addEventListener("focusout", go);
+    node.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      leave();
+    });
     close.addEventListener("click", leave);
     act?.addEventListener("click", () => {
       leave();
       action?.run();
     });
     root.append(node);
-    while (root.childElementCount > AT_ONCE_MAX) root.firstElementChild?.remove();
+    while (root.firstElementChild && root.childElementCount > AT_ONCE_MAX) remove(root.firstElementChild);
     return leave;
   };
 }

@@ -20,7 +20,7 @@ export function projectRow(project) {
   projectModel ??= h("div", { class: "row project-row", role: "treeitem", "aria-level": 1, tabindex: -1 },
     h("span", { class: "slot" }, chevron()),
     h("span", { class: "project-title" },
-      h("span", { class: "project-name truncate" }),
+      h("span", { class: "project-name truncate", dir: "auto" }),
       h("span", { class: "project-hint truncate" }),
       h("span", { class: "project-count tabular" })),
     h("span", { class: "slot project-glyph" }, glyph("idle")),
@@ -60,7 +60,7 @@ export function sessionRow({ id, cliType }) {
   if (!model) {
     model = h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-attention": "idle" },
       h("span", { class: "slot" }, glyph("idle")),
-      h("span", { class: "row-title" }),
+      h("span", { class: "row-title", dir: "auto" }),
       mark(cliType), " ",
       h("span", { class: "row-time" }));
     sessionModels.set(cliType, model);

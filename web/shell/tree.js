@@ -192,7 +192,11 @@ export function mountTree(root, { store, activeSession }) {
       for (const id of changes.sessions) waiting.add(id);
       drawWithFrame();
     },
-    redraw: () => store.state.projects.forEach(drawProject),
+    /** Times have gone by. */
+    redraw() {
+      for (const { id } of store.state.projects) waiting.add(id);
+      drawWithFrame();
+    },
     /** @param {string} projectId */
     toggle(projectId) {
       // Another window may have changed other projects meanwhile.

@@ -1,6 +1,7 @@
-// workspace.js: what is open and what is in front: tabs, sessions being made, and failures to make one.
-import { load, save } from "../shared/storage.js";
-import { closeTab, fromStored, moveTab, openTab, renameTab, restoreTabs, toStored } from "./tabs-model.js";
+// workspace.js: what is open and what is in front: tabs, sessions being made, and failures to make one. Each window has tabs
+// of its own; one that is new begins with those of all.
+import { load, own, save } from "../shared/storage.js";
+import { closeTab, fromStored, mergeTabs, moveTab, openTab, renameTab, restoreTabs, toStored } from "./tabs-model.js";
 
 /** @typedef {import("./pages.js").Start} Start */
 /** @typedef {import("./pages.js").Failure} Failure */
@@ -8,7 +9,7 @@ import { closeTab, fromStored, moveTab, openTab, renameTab, restoreTabs, toStore
 
 /** @param {() => void} changed */
 export function createWorkspace(changed) {
-  let tabs = fromStored(load("tabs"));
+  let tabs = fromStored(own.load("tabs") ?? load("tabs"));
   /** @type {Start[]} */
   let starts = [];
   /** A start or a failure that is in front of the active tab. @type {{ start: string } | { failure: Failure } | null} */
@@ -16,8 +17,9 @@ export function createWorkspace(changed) {
 
   /** @param {import("./tabs-model.js").Tabs} next */
   function set(next) {
+    save("tabs", toStored(mergeTabs(fromStored(load("tabs")), tabs, next)));
+    own.save("tabs", toStored(next));
     tabs = next;
-    save("tabs", toStored(tabs));
     changed();
   }
 

@@ -1,3 +1,5 @@
+//! Any bytes in any chunks give the same lines, whatever their length.
+
 use proptest::prelude::*;
 
 use super::*;

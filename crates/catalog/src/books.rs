@@ -3,7 +3,7 @@
 //! Every change goes through `apply`, which either does all of it or refuses and does nothing. The writer applies a
 //! change to its own copy first and to the one that everybody reads only when the file is written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use protocol::{Project, ProjectId, SessionId, Timestamp};
@@ -40,6 +40,7 @@ pub(crate) enum Change {
     SetArchived(SessionId, bool),
     SetTitle(SessionId, String),
     MarkPrompted(SessionId),
+    SetOptions(SessionId, BTreeMap<String, String>),
     SetId { from: SessionId, to: SessionId },
 }
 
@@ -52,6 +53,7 @@ impl Change {
             | Self::SetArchived(..)
             | Self::SetTitle(..)
             | Self::MarkPrompted(_)
+            | Self::SetOptions(..)
             | Self::SetId { .. } => FileKind::Sessions,
         }
     }
@@ -134,6 +136,7 @@ impl Books {
             Change::SetArchived(id, archived) => self.edit(id, |session| replace(&mut session.archived, archived)),
             Change::SetTitle(id, title) => self.edit(id, |session| replace(&mut session.title, title)),
             Change::MarkPrompted(id) => self.edit(id, |session| replace(&mut session.prompted, &true)),
+            Change::SetOptions(id, options) => self.edit(id, |session| replace(&mut session.chosen_options, options)),
             Change::SetId { from, to } => self.change_id(from, to),
         }
     }
@@ -209,6 +212,8 @@ impl Books {
         self.edit(from, |session| {
             session.id = to.clone();
             session.cli_type = to.cli_type();
+            // What an agent begins anew is on no disk yet.
+            session.prompted = false;
             true
         })?;
         if let Some(position) = self.positions.remove(from) {

@@ -1,5 +1,6 @@
 //! The handle that everyone holds, and the calls on it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -178,7 +179,12 @@ impl Catalog {
         self.shared().change(Change::MarkPrompted(id.clone())).await
     }
 
-    /// The same entry under the id that the agent chose anew.
+    /// The user switched something of the agent, and wants it so from now on.
+    pub async fn set_options(&self, id: &SessionId, options: BTreeMap<String, String>) -> Result<(), CatalogError> {
+        self.shared().change(Change::SetOptions(id.clone(), options)).await
+    }
+
+    /// The same entry under the id that the agent chose anew. It was given no message under that one.
     pub async fn change_id(&self, from: &SessionId, to: &SessionId) -> Result<(), CatalogError> {
         self.shared().change(Change::SetId { from: from.clone(), to: to.clone() }).await
     }

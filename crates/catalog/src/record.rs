@@ -2,6 +2,8 @@
 //!
 //! Fields we do not know ride along in `extra`: a newer build, or a person, may have put them there.
 
+use std::collections::BTreeMap;
+
 use protocol::{CliType, Project, ProjectId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -42,6 +44,9 @@ pub struct SessionRecord {
     pub created_at: Timestamp,
     /// Whether a first prompt was ever sent. Before that the session is on no agent's disk.
     pub prompted: bool,
+    /// The switches of the agent (its mode, its model, …) as the user has set them; not those that are as the agent has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub chosen_options: BTreeMap<String, String>,
     /// The beginning of the message that the agent is working on. One that is here at a start was cut short with the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<String>,
@@ -61,13 +66,14 @@ impl SessionRecord {
             last_active_at: now,
             created_at: now,
             prompted: false,
+            chosen_options: BTreeMap::new(),
             unanswered: None,
             extra: Map::new(),
         }
     }
 }
 
-/// A session as a file may hold it: `prompted` and `unanswered` came later than the rest.
+/// A session as a file may hold it: `prompted`, `chosenOptions` and `unanswered` came later than the rest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -79,6 +85,8 @@ struct Written {
     last_active_at: Timestamp,
     created_at: Timestamp,
     prompted: Option<bool>,
+    #[serde(default)]
+    chosen_options: BTreeMap<String, String>,
     unanswered: Option<String>,
     #[serde(flatten)]
     extra: Map<String, Value>,
@@ -96,6 +104,7 @@ impl From<Written> for SessionRecord {
             title: written.title,
             last_active_at: written.last_active_at,
             created_at: written.created_at,
+            chosen_options: written.chosen_options,
             unanswered: written.unanswered,
             extra: written.extra,
         }

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::scenes;
-use crate::sessions::{Sessions, Update};
-use crate::texts::COMMANDS;
+use crate::sessions::{Sessions, Settings, Update};
+use crate::texts::{COMMANDS, Choice, MODELS, MODES};
 
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -33,18 +33,10 @@ struct State {
     waiting: HashMap<u64, (String, SyncSender<Value>)>,
 }
 
-/// What is set for an open session.
-#[derive(Clone, Debug)]
-pub(crate) struct Open {
-    pub(crate) mode: String,
-    pub(crate) model: String,
-    pub(crate) tokens_used: u64,
-}
-
-impl Default for Open {
-    fn default() -> Self {
-        Self { mode: "chatty".into(), model: "demo-large".into(), tokens_used: 0 }
-    }
+#[derive(Clone, Debug, Default)]
+struct Open {
+    settings: Settings,
+    tokens_used: u64,
 }
 
 impl Desk {
@@ -88,7 +80,7 @@ impl Desk {
     fn new_session(&self, id: &Value) {
         let session = uuid::Uuid::new_v4().to_string();
         let open = Open::default();
-        let response = acp::NewSessionResponse::new(session.clone()).config_options(options(&open));
+        let response = acp::NewSessionResponse::new(session.clone()).config_options(options(&open.settings));
         self.lock().open.insert(session.clone(), open);
         self.answer(id, &response);
         self.offer_commands(&session);
@@ -96,7 +88,7 @@ impl Desk {
 
     fn take_up(&self, id: &Value, params: &Value, replay: bool) {
         let session = text(params, "sessionId");
-        let Some(past) = self.sessions.past(&session) else {
+        let Some((past, settings)) = self.sessions.past(&session) else {
             return self.refuse(id, &acp::Error::resource_not_found(Some(session)));
         };
         let is_usage = |update: &&Update| update.get("sessionUpdate").is_some_and(|kind| kind == "usage_update");
@@ -106,27 +98,37 @@ impl Desk {
         }
         let mut state = self.lock();
         state.cancelled.remove(&session);
-        let open = state.open.entry(session.clone()).or_default();
+        let open = state.open.entry(session.clone()).or_insert_with(|| Open { settings, tokens_used: 0 });
         open.tokens_used = open.tokens_used.max(used.unwrap_or_default());
-        let options = options(open);
+        let options = options(&open.settings);
         drop(state);
         self.answer(id, &json!({ "configOptions": options }));
         self.offer_commands(&session);
     }
 
     fn set_option(&self, id: &Value, params: &Value) {
-        let mut state = self.lock();
-        let Some(open) = state.open.get_mut(&text(params, "sessionId")) else {
-            drop(state);
+        let session = text(params, "sessionId");
+        let Some(settings) = self.switch(&session, &text(params, "configId"), text(params, "value")) else {
             return self.refuse(id, &acp::Error::invalid_params());
         };
-        match params["configId"].as_str() {
-            Some("mode") => open.mode = text(params, "value"),
-            _ => open.model = text(params, "value"),
+        // One that was never spoken to is on no disk.
+        if self.sessions.has_past(&session) {
+            self.sessions.record(&session).settings(&settings);
         }
-        let response = acp::SetSessionConfigOptionResponse::new(options(open));
-        drop(state);
-        self.answer(id, &response);
+        self.answer(id, &acp::SetSessionConfigOptionResponse::new(options(&settings)));
+    }
+
+    /// None if there is no such session, no such option or no such value.
+    fn switch(&self, session: &str, option: &str, value: String) -> Option<Settings> {
+        let mut state = self.lock();
+        let settings = &mut state.open.get_mut(session)?.settings;
+        let (field, choices) = match option {
+            "mode" => (&mut settings.mode, MODES),
+            "model" => (&mut settings.model, MODELS),
+            _ => return None,
+        };
+        *field = choices.iter().any(|(known, ..)| *known == value).then_some(value)?;
+        Some(settings.clone())
     }
 
     /// Each prompt runs in a thread of its own; one at a time per session is up to the client.
@@ -172,8 +174,8 @@ impl Desk {
         self.lock().cancelled.contains(session)
     }
 
-    pub(crate) fn settings(&self, session: &str) -> Open {
-        self.lock().open.get(session).cloned().unwrap_or_default()
+    pub(crate) fn settings(&self, session: &str) -> Settings {
+        self.lock().open.get(session).map(|open| open.settings.clone()).unwrap_or_default()
     }
 
     /// How full its context would be, if it had one.
@@ -235,30 +237,16 @@ fn introduction() -> acp::InitializeResponse {
         .agent_capabilities(acp::AgentCapabilities::new().load_session(true).session_capabilities(sessions))
 }
 
-fn options(open: &Open) -> Vec<acp::SessionConfigOption> {
-    let choice = |value: &'static str, name: &'static str, description: &str| {
-        acp::SessionConfigSelectOption::new(value, name).description(description.to_owned())
+fn options(settings: &Settings) -> Vec<acp::SessionConfigOption> {
+    let select = |id: &'static str, name: &'static str, value: &str, choices: &[Choice], category| {
+        let choice = |(value, name, description): &Choice| {
+            acp::SessionConfigSelectOption::new(*value, *name).description((*description).to_owned())
+        };
+        let choices: Vec<_> = choices.iter().map(choice).collect();
+        acp::SessionConfigOption::select(id, name, value.to_owned(), choices).category(category)
     };
     vec![
-        acp::SessionConfigOption::select(
-            "mode",
-            "Mode",
-            open.mode.clone(),
-            vec![
-                choice("chatty", "Chatty", "Explains what it shows"),
-                choice("terse", "Terse", "Says only what it must"),
-            ],
-        )
-        .category(acp::SessionConfigOptionCategory::Mode),
-        acp::SessionConfigOption::select(
-            "model",
-            "Model",
-            open.model.clone(),
-            vec![
-                choice("demo-large", "Demo Large", "Pretends to think"),
-                choice("demo-small", "Demo Small", "Does not"),
-            ],
-        )
-        .category(acp::SessionConfigOptionCategory::Model),
+        select("mode", "Mode", &settings.mode, MODES, acp::SessionConfigOptionCategory::Mode),
+        select("model", "Model", &settings.model, MODELS, acp::SessionConfigOptionCategory::Model),
     ]
 }

@@ -19,10 +19,12 @@ struct Cancelled;
 
 pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::StopReason, acp::Error> {
     let is_first = !desk.sessions.has_past(session);
-    let chatty = desk.settings(session).mode == "chatty";
+    let settings = desk.settings(session);
+    let chatty = settings.mode == "chatty";
     let stage = Stage { desk, session, chatty, record: desk.sessions.record(session) };
     stage.record.prompt(prompt);
     if is_first {
+        stage.record.settings(&settings);
         let title: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
         desk.update(session, &acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title)));
     }
@@ -54,7 +56,7 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
                 "ask" => stage.ask()?,
                 "long" => stage.say(&long_text(long.unwrap_or(LONG_WORDS_DEFAULT)))?,
                 "fail" => failed = true,
-                _ => std::process::exit(1),
+                _ => stage.crash(),
             }
         }
         if is_tour {
@@ -121,6 +123,11 @@ impl Stage<'_> {
             self.show(update(chunk));
         }
         Ok(())
+    }
+
+    fn crash(&self) -> ! {
+        self.record.end(End::Crashed);
+        std::process::exit(1)
     }
 
     fn think(&self) -> Result<(), Cancelled> {
@@ -233,7 +240,9 @@ impl Stage<'_> {
         let status = if allowed { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
         let told = format!("Permission asked, and answered with `{chosen}`.");
         let fields = acp::ToolCallUpdateFields::new().status(status).content(vec![told.into()]);
-        self.show(acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id, fields)));
+        // Kept with the call, so that it can be told again as it was.
+        let kept = meta(answer["result"]["_meta"].clone());
+        self.show(acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id, fields).meta(kept)));
         if self.desk.is_cancelled(self.session) {
             return Err(Cancelled);
         }

@@ -38,6 +38,21 @@ pub(crate) struct Line {
     update: Option<Update>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<End>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settings: Option<Settings>,
+}
+
+/// What is switched in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) mode: String,
+    pub(crate) model: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { mode: "chatty".into(), model: "demo-large".into() }
+    }
 }
 
 /// How a prompt ended.
@@ -47,6 +62,7 @@ pub(crate) enum End {
     Finished,
     Cancelled,
     Failed,
+    Crashed,
 }
 
 impl Sessions {
@@ -78,9 +94,11 @@ impl Sessions {
         self.path(session).is_some_and(|path| path.exists())
     }
 
-    /// None for a session that never was spoken to.
-    pub(crate) fn past(&self, session: &str) -> Option<Vec<Update>> {
-        Some(told_again(&std::fs::read_to_string(self.path(session)?).ok()?))
+    /// What was said, and how it is set. None for a session that never was spoken to.
+    pub(crate) fn past(&self, session: &str) -> Option<(Vec<Update>, Settings)> {
+        let text = std::fs::read_to_string(self.path(session)?).ok()?;
+        let settings = text.lines().rev().find_map(|line| read(line)?.settings);
+        Some((told_again(&text), settings.unwrap_or_default()))
     }
 
     /// Ids are ours; one of another form is nobody's.
@@ -124,6 +142,10 @@ impl Record {
         self.write(Line { end: Some(end), ..Line::default() });
     }
 
+    pub(crate) fn settings(&self, settings: &Settings) {
+        self.write(Line { settings: Some(settings.clone()), ..Line::default() });
+    }
+
     fn write(&self, line: Line) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let line = Line { at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ..line };
@@ -163,7 +185,8 @@ fn told_again(text: &str) -> Vec<Update> {
         match end {
             End::Finished => {}
             End::Cancelled => told.push(interruption(said_at)),
-            End::Failed => told.push(dated(words("agent_message_chunk", texts::FAILURE), said_at)),
+            End::Failed => told.push(failure(texts::FAILURE, said_at)),
+            End::Crashed => told.push(failure(texts::CRASH, said_at)),
         }
     }
     if is_open {
@@ -204,6 +227,13 @@ fn interruption(at_ms: u64) -> Update {
     dated(words("user_message_chunk", "[Request interrupted by user]"), at_ms)
 }
 
+/// Nor has it one for this. Liminal Builder reads it in `_meta`; to other clients it says nothing.
+fn failure(message: &str, at_ms: u64) -> Update {
+    let meta = json!({"liminal": {"turnFailed": message}});
+    let update = [("sessionUpdate".to_owned(), "session_info_update".into()), ("_meta".to_owned(), meta)];
+    dated(Update::from_iter(update), at_ms)
+}
+
 /// A text that came word by word is told in one piece.
 fn join(last: &mut Update, next: &Update) -> bool {
     let is_text = |update: &Update| {
@@ -229,8 +259,15 @@ fn join(last: &mut Update, next: &Update) -> bool {
 mod tests {
     use super::*;
 
+    fn words_of(update: &Update) -> &str {
+        match update.get("content") {
+            Some(content) => content["text"].as_str().unwrap(),
+            None => update["_meta"]["liminal"]["turnFailed"].as_str().unwrap(),
+        }
+    }
+
     fn all_words(told: &[Update]) -> Vec<&str> {
-        told.iter().map(|update| update["content"]["text"].as_str().unwrap()).collect()
+        told.iter().map(words_of).collect()
     }
 
     const SAYS: &str =
@@ -246,12 +283,13 @@ mod tests {
 
     #[test]
     fn every_end_is_told() {
-        let text =
-            ["finished", "cancelled", "failed"].map(|end| format!("{{\"prompt\":\"{end}\"}}\n{{\"end\":\"{end}\"}}"));
+        let ends = ["finished", "cancelled", "failed", "crashed"];
+        let text = ends.map(|end| format!("{{\"prompt\":\"{end}\"}}\n{{\"end\":\"{end}\"}}"));
         let told = told_again(&text.join("\n"));
+        let interrupted = "[Request interrupted by user]";
         assert_eq!(
             all_words(&told),
-            ["finished", "cancelled", "[Request interrupted by user]", "failed", texts::FAILURE]
+            ["finished", "cancelled", interrupted, "failed", texts::FAILURE, "crashed", texts::CRASH]
         );
     }
 

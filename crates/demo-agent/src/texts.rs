@@ -97,6 +97,17 @@ what it is for: to scroll, to be stopped, and to go on where it was.";
 
 pub(crate) const FAILURE: &str = "The demo agent was asked to fail.";
 
+/// As Liminal Builder says it when it happens.
+pub(crate) const CRASH: &str = "Demo agent stopped unexpectedly";
+
+pub(crate) type Choice = (&'static str, &'static str, &'static str);
+
+pub(crate) const MODES: &[Choice] =
+    &[("chatty", "Chatty", "Explains what it shows"), ("terse", "Terse", "Says only what it must")];
+
+pub(crate) const MODELS: &[Choice] =
+    &[("demo-large", "Demo Large", "Pretends to think"), ("demo-small", "Demo Small", "Does not")];
+
 pub(crate) fn help() -> String {
     let lines = COMMANDS.iter().map(|(name, description)| format!("- `{name}`: {description}\n"));
     let list: String = lines.collect();

@@ -1,7 +1,8 @@
 //! Who wrote what is built into the program, and under which licence.
 //!
 //! Cargo knows every crate that the program is built from and where its sources are; their licence files are copied word
-//! for word, each text once.
+//! for word, each text once, also those of a library in another language that a crate brings in a directory of its own. Then
+//! the definitions of languages, which are data inside a crate and have many authors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use serde_json::Value;
 const LICENCE_FILES: [&str; 5] = ["licen", "copying", "copyright", "notice", "unlicense"];
 /// Longer files of such a name are no licences.
 const TEXT_BYTES_MAX: u64 = 256 * 1024;
+const RULE: &str = "--------------------------------------------------------------------------------";
 
 pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
     let metadata = metadata()?;
@@ -30,7 +32,12 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
     }
     let mut notices = format!("Liminal Builder is built from these crates, besides its own:\n\n{list}");
     for (words, crates) in texts {
-        notices += &format!("\n{}\n{}\n\n{words}\n", "-".repeat(80), crates.join(", "));
+        notices += &format!("\n{RULE}\n{}\n\n{words}\n", crates.join(", "));
+    }
+    for licence in two_face::acknowledgement::listing().for_syntaxes() {
+        let name = licence.rel_path.display();
+        notices +=
+            &format!("\n{RULE}\nThe definitions by which code is highlighted: {name}\n\n{}\n", licence.text.trim());
     }
     std::fs::write(file, notices).with_context(|| format!("could not write {}", file.display()))
 }
@@ -38,12 +45,21 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
 fn metadata() -> anyhow::Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let asked = Command::new(cargo)
-        .args(["metadata", "--locked", "--format-version", "1"])
+        .args(["metadata", "--locked", "--format-version", "1", "--filter-platform", &platform()?])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .context("could not run cargo")?;
     ensure!(asked.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&asked.stderr));
     serde_json::from_slice(&asked.stdout).context("cargo metadata is not JSON")
+}
+
+/// This machine's, which is the one the program is built for: crates of other systems are not in it.
+fn platform() -> anyhow::Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let asked = Command::new(rustc).arg("-vV").output().context("could not run rustc")?;
+    let about = String::from_utf8_lossy(&asked.stdout);
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc does not say what it is for")
 }
 
 /// The crates of others that the program is linked from, by name: what tests and build scripts use is not among them.
@@ -70,8 +86,10 @@ fn used(metadata: &Value) -> anyhow::Result<Vec<&Value>> {
 
 fn licence_files(package: &Value) -> Vec<PathBuf> {
     let Some(directory) = Path::new(text(package, "manifest_path")).parent() else { return Vec::new() };
-    let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    let mut files: Vec<PathBuf> = entries
+    let entries_of = |directory: &Path| std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    let below = entries_of(directory).filter(|entry| entry.path().is_dir()).flat_map(|entry| entries_of(&entry.path()));
+    let mut files: Vec<PathBuf> = entries_of(directory)
+        .chain(below)
         .filter(|entry| {
             let name = entry.file_name().to_string_lossy().to_lowercase();
             LICENCE_FILES.iter().any(|word| name.starts_with(word))

@@ -27,6 +27,7 @@ pub struct Closed;
 pub struct Outlet {
     session: SessionId,
     sender: mpsc::Sender<ProviderEvent>,
+    config: UpsertConfig,
     /// Oldest first; the last one is the present turn.
     turns: Vec<(TurnId, UpsertProcessor)>,
     queue: VecDeque<ProviderEvent>,
@@ -34,8 +35,10 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    pub fn new(session: SessionId, sender: mpsc::Sender<ProviderEvent>) -> Self {
-        Self { session, sender, turns: Vec::new(), queue: VecDeque::new(), started: Instant::now() }
+    /// No turn brings more than so many bytes.
+    pub fn new(session: SessionId, sender: mpsc::Sender<ProviderEvent>, turn_bytes_max: usize) -> Self {
+        let config = UpsertConfig { turn_bytes_max, ..UpsertConfig::live() };
+        Self { session, sender, config, turns: Vec::new(), queue: VecDeque::new(), started: Instant::now() }
     }
 
     /// The agent goes on under another id; turns from now on carry it.
@@ -45,7 +48,7 @@ impl Outlet {
 
     /// A turn begins; its events follow.
     pub fn begin(&mut self, turn: TurnId) {
-        let processor = UpsertProcessor::new(UpsertConfig::live(), self.session.clone(), turn.clone());
+        let processor = UpsertProcessor::new(self.config.clone(), self.session.clone(), turn.clone());
         self.turns.push((turn, processor));
         while self.turns.len() > ENDED_TURNS_KEPT {
             self.settle_oldest();
@@ -96,6 +99,11 @@ impl Outlet {
             }
         }
         self.collect();
+    }
+
+    /// The present turn has brought more than it may. It has ended here, and its agent does not know.
+    pub fn is_full(&self) -> bool {
+        self.turns.last().is_some_and(|(_, processor)| processor.is_full())
     }
 
     /// Events wait for room in the channel; a reader should pause when this is true.

@@ -1,5 +1,6 @@
 //! The contract every kind of agent fulfils.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -109,6 +110,9 @@ pub struct OpenSession {
     /// The agent was given a message before. One that never was is not on the agent's disk: it is created anew, under
     /// the same id where the agent lets us choose it.
     pub prompted: bool,
+    /// What the user has switched, as [`ProviderEvent::Chosen`] told it last. The agent gets no message before it is so
+    /// again.
+    pub chosen: BTreeMap<String, String>,
     /// How many of the newest items the history should hold.
     pub items_max: usize,
 }
@@ -150,7 +154,10 @@ pub enum ProviderEvent {
     Status(StatusReport),
     /// Whether the agent remembers has changed.
     Continuity(Continuity),
-    /// The agent goes on under another session id (`/clear`).
+    /// The options that the user has switched, each as it is now, to be kept for [`OpenSession::chosen`].
+    Chosen(BTreeMap<String, String>),
+    /// The agent goes on under another session id, under which it was given no message yet: it was asked to (`/clear`), or
+    /// had nothing under the old one.
     IdChanged(AgentSessionId),
 }
 

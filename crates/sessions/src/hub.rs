@@ -6,7 +6,7 @@
 mod drain;
 mod renamed;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -67,6 +67,16 @@ pub struct ServerFacts {
     pub instance: String,
     pub home: String,
     pub notices: Vec<String>,
+}
+
+/// How a session is opened: all that its agent has to be told.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) directory: PathBuf,
+    /// Its agent was given a message.
+    pub(crate) prompted: bool,
+    /// What the user has switched.
+    pub(crate) chosen: BTreeMap<String, String>,
 }
 
 /// A window that asked, and the id its answer repeats.
@@ -346,7 +356,7 @@ impl HubCore {
     async fn session(self: &Arc<Self>, id: &SessionId) -> Result<mpsc::Sender<Command>, ServiceError> {
         let record = self.record(id)?;
         let provider = Arc::clone(self.registry.get(&record.cli_type)?);
-        let (directory, prompted) = self.place_of(id)?;
+        let place = self.place_of(id)?;
         let (sender, id, commands) = {
             let mut sessions = lock(&self.sessions);
             // Looked up under the lock: its task is never missed while it changes its id.
@@ -359,15 +369,15 @@ impl HubCore {
             sessions.insert(id.clone(), sender.clone());
             (sender, id, commands)
         };
-        self.give_birth(Session::opened(Arc::clone(self), id, provider, directory, prompted, commands)).await?;
+        self.give_birth(Session::opened(Arc::clone(self), id, provider, place, commands)).await?;
         Ok(sender)
     }
 
-    /// The directory a session works in, and whether its agent was ever given a message.
-    pub(crate) fn place_of(&self, id: &SessionId) -> Result<(PathBuf, bool), ServiceError> {
+    pub(crate) fn place_of(&self, id: &SessionId) -> Result<Place, ServiceError> {
         let record = self.record(id)?;
         let project = self.project(&record.project_id)?;
-        Ok((PathBuf::from(project.path), record.prompted))
+        let SessionRecord { prompted, chosen_options, .. } = record;
+        Ok(Place { directory: PathBuf::from(project.path), prompted, chosen: chosen_options })
     }
 
     pub(crate) fn live(&self, id: &SessionId) -> Option<mpsc::Sender<Command>> {

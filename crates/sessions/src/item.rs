@@ -1,10 +1,12 @@
 //! One item of a transcript, shared between its session and the windows that show it.
 //!
 //! The session writes the newest state; a window reads it when it is ready to write, so a slow window skips what was
-//! superseded and a fast one loses nothing. Rendering happens on first reading and is shared by all windows.
+//! superseded and a fast one loses nothing. Rendering happens on first reading and is shared by all windows. The session
+//! never waits for it: what is known of an item and what was made of it have a lock each.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::time::{Duration, Instant};
 
 use protocol::{ItemId, ServerMessage, SessionId, Timestamp, ToolDetail, Upsert, UpsertBody, UpsertStatus, UpsertView};
 use rendering::Mark;
@@ -18,6 +20,10 @@ use providers::fault::contained_now;
 /// Final items whose rendering is kept at hand, for windows that read the same and for the next one that opens the
 /// session. Older ones are rendered anew when someone asks.
 const RENDERINGS_KEPT: usize = 256;
+/// Text that is made into a frame where others wait for the thread: a millisecond's work.
+const BYTES_AT_ONCE: usize = 64 * 1024;
+/// An item that took longer the last time is expected to do so again.
+const MAKING_TIME_SHORT: Duration = Duration::from_millis(4);
 
 /// The items of a session that were rendered last.
 #[derive(Debug, Default)]
@@ -26,28 +32,48 @@ pub(crate) struct Kept(Mutex<VecDeque<Weak<ItemCell>>>);
 #[derive(Debug)]
 pub(crate) struct ItemCell {
     id: ItemId,
+    /// Held for a look, never while something is made.
     state: Mutex<ItemState>,
+    /// Held while something is made, by whoever writes to a window. Taken before `state`, never after it.
+    making: Mutex<Making>,
     kept: Arc<Kept>,
     this: Weak<Self>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ItemState {
     update: ItemUpdate,
     /// The session's `seq` at the last change.
     seq: u64,
+}
+
+#[derive(Debug, Default)]
+struct Making {
     /// The renderer failed on this item: it is shown as plain text from then on.
     is_plain: bool,
     /// Large, and not there for most items of a long session.
     made: Option<Box<Made>>,
     /// How often it was made: a mark is of one rendering.
     times_made: u32,
+    /// How long the last frame took.
+    took: Duration,
+}
+
+/// Why a frame is not made at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotNow {
+    /// Someone else makes one of the same item.
+    Busy,
+    /// It may take long: not where others wait for the thread.
+    Long,
 }
 
 /// What was made of an item for windows.
 #[derive(Debug, Default)]
 struct Made {
     rendered: Rendered,
+    /// What the item weighed when it was rendered last.
+    rendered_bytes: usize,
     /// The frame made last for each kind of window. Windows that keep up all ask for the same one.
     last_plain: Option<((u64, u64), Frame)>,
     last_view: Option<(ViewKey, Sent, Frame)>,
@@ -84,8 +110,8 @@ impl Sent {
 impl ItemCell {
     pub(crate) fn new(update: ItemUpdate, seq: u64, kept: &Arc<Kept>) -> Arc<Self> {
         let id = update.item_id.clone();
-        let state = Mutex::new(ItemState { update, seq, is_plain: false, made: None, times_made: 0 });
-        Arc::new_cyclic(|this| Self { id, state, kept: Arc::clone(kept), this: Weak::clone(this) })
+        let (state, making) = (Mutex::new(ItemState { update, seq }), Mutex::default());
+        Arc::new_cyclic(|this| Self { id, state, making, kept: Arc::clone(kept), this: Weak::clone(this) })
     }
 
     pub(crate) fn id(&self) -> &ItemId {
@@ -102,8 +128,10 @@ impl ItemCell {
 
     pub(crate) fn replace(&self, update: ItemUpdate, seq: u64) {
         let mut state = self.lock();
-        state.update = update;
-        state.seq = seq;
+        let earlier = std::mem::replace(&mut *state, ItemState { update, seq });
+        drop(state);
+        // It may be the last that holds a long text.
+        drop(earlier);
     }
 
     pub(crate) fn weight_bytes(&self) -> usize {
@@ -114,37 +142,59 @@ impl ItemCell {
         self.lock().update.clone()
     }
 
-    /// Forgets the rendering; it is made anew when someone asks.
-    pub(crate) fn forget_rendering(&self) {
-        self.lock().made = None;
+    /// Forgets the rendering; it is made anew when someone asks. False when someone is just making it.
+    pub(crate) fn forget_rendering(&self) -> bool {
+        let Ok(mut making) = try_lock(&self.making) else { return false };
+        let made = making.made.take();
+        drop(making);
+        drop(made);
+        true
     }
 
     /// The frame that brings a window from what it was told to the newest state. `seq` is the place of the frame in
-    /// the window's queue, so that a window which saw it has seen all that was numbered before.
+    /// the window's queue, so that a window which saw it has seen all that was numbered before. May take long.
     pub(crate) fn frame(&self, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
-        self.making(|state| state.frame(session, seq, kind, sent))
+        self.make(lock(&self.making), |making, state| making.frame(&state, session, seq, kind, sent))
     }
 
-    /// The state for a snapshot, as the kind of window wants it.
+    /// The same, if it takes no time to speak of.
+    pub(crate) fn frame_at_once(
+        &self,
+        session: &SessionId,
+        seq: u64,
+        kind: WindowKind,
+        sent: &mut Sent,
+    ) -> Result<Frame, NotNow> {
+        let making = try_lock(&self.making)?;
+        if making.takes_long(&self.lock().update, kind, sent) {
+            return Err(NotNow::Long);
+        }
+        Ok(self.make(making, |making, state| making.frame(&state, session, seq, kind, sent)))
+    }
+
+    /// The state for a snapshot, as the kind of window wants it. May take long.
     pub(crate) fn entry(&self, kind: WindowKind, sent: &mut Sent) -> Upsert {
-        self.making(|state| match kind {
-            WindowKind::Plain => state.update.to_upsert(),
-            WindowKind::View => {
-                *sent = Sent::default();
-                state.align(sent);
-                state.view_upsert(sent)
-            }
+        if kind == WindowKind::Plain {
+            return self.update().to_upsert();
+        }
+        self.make(lock(&self.making), |making, state| {
+            *sent = Sent::default();
+            making.align(sent);
+            making.view_upsert(&state.update, sent)
         })
     }
 
     /// Does what may render the item; then another that was rendered long ago is forgotten.
-    fn making<T>(&self, make: impl FnOnce(&mut ItemState) -> T) -> T {
-        let mut state = self.lock();
-        let was_made = state.made.is_some();
-        let made = make(&mut state);
-        let is_new = !was_made && state.made.is_some();
+    fn make<T>(&self, mut making: MutexGuard<'_, Making>, make: impl FnOnce(&mut Making, ItemState) -> T) -> T {
+        let begun = Instant::now();
+        let was_made = making.made.is_some();
+        // Cloning it copies no text.
+        let state = self.lock().clone();
+        let made = make(&mut making, state);
+        let is_new = !was_made && making.made.is_some();
+        making.took = begun.elapsed();
         // Never two items' locks at once.
-        drop(state);
+        drop(making);
         if is_new {
             self.kept.keep(&self.this);
         }
@@ -152,8 +202,20 @@ impl ItemCell {
     }
 
     fn lock(&self) -> MutexGuard<'_, ItemState> {
-        // A panic while rendering leaves a state that is still whole: every field is replaced, never half written.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
+    }
+}
+
+/// A panic while rendering leaves a state that is still whole: every field is replaced, never half written.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn try_lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, NotNow> {
+    match mutex.try_lock() {
+        Ok(guard) => Ok(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(NotNow::Busy),
     }
 }
 
@@ -165,33 +227,46 @@ impl Kept {
             let mut cells = self.lock();
             let oldest = if cells.len() > RENDERINGS_KEPT { cells.pop_front() } else { None };
             drop(cells);
-            match oldest.as_ref().and_then(Weak::upgrade) {
-                Some(item) if item.is_final() => item.forget_rendering(),
-                // It still grows; its turn comes again.
-                Some(_) => self.lock().extend(oldest),
-                None => {}
+            if let Some(item) = oldest.as_ref().and_then(Weak::upgrade)
+                && !(item.is_final() && item.forget_rendering())
+            {
+                // It still grows, or someone reads it; its turn comes again.
+                self.lock().extend(oldest);
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Weak<ItemCell>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
-impl ItemState {
-    fn frame(&mut self, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
+impl Making {
+    /// Whether a frame of this state may take long to make: much is to be rendered, or to be told.
+    fn takes_long(&self, update: &ItemUpdate, kind: WindowKind, sent: &Sent) -> bool {
+        let known = match kind {
+            WindowKind::Plain => 0,
+            WindowKind::View => {
+                let told = sent.text.as_ref().map_or(0, Text::len);
+                self.made.as_ref().map_or(0, |made| made.rendered_bytes).min(told)
+            }
+        };
+        let bytes = update.weight_bytes().saturating_sub(known);
+        bytes > BYTES_AT_ONCE || self.took > MAKING_TIME_SHORT
+    }
+
+    fn frame(&mut self, state: &ItemState, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
         let message =
             |payload| Frame::of(ServerMessage::SessionUpsert { session_id: session.clone(), seq, payload }, None);
         match kind {
             WindowKind::Plain => {
-                let key = (seq, self.seq);
+                let key = (seq, state.seq);
                 if let Some((known, frame)) = &self.made().last_plain
                     && *known == key
                 {
                     return frame.clone();
                 }
-                let frame = message(self.update.to_upsert());
+                let frame = message(state.update.to_upsert());
                 self.made().last_plain = Some((key, frame.clone()));
                 frame
             }
@@ -199,7 +274,7 @@ impl ItemState {
                 self.align(sent);
                 let key = ViewKey {
                     seq,
-                    state_seq: self.seq,
+                    state_seq: state.seq,
                     text_from: sent.text.as_ref().map_or(0, Text::len),
                     mark: sent.mark,
                     sections: sent.sections.as_ref().map_or(0, |detail| Arc::as_ptr(detail) as usize),
@@ -210,7 +285,7 @@ impl ItemState {
                     *sent = after.clone();
                     return frame.clone();
                 }
-                let frame = message(self.view_upsert(sent));
+                let frame = message(self.view_upsert(&state.update, sent));
                 self.made().last_view = Some((key, sent.clone(), frame.clone()));
                 frame
             }
@@ -234,9 +309,8 @@ impl ItemState {
         }
     }
 
-    fn view_upsert(&mut self, sent: &mut Sent) -> Upsert {
-        let view = self.rendered_view(sent);
-        let update = &self.update;
+    fn view_upsert(&mut self, update: &ItemUpdate, sent: &mut Sent) -> Upsert {
+        let view = self.rendered_view(update, sent);
         // Most frames are updates, and small: what was said when the item began, or is said when it ends, is left out.
         let is_growth = update.status == UpsertStatus::Update && view.content_from.is_some();
         let unless_growth = |time: Timestamp| if is_growth { Timestamp::default() } else { time };
@@ -254,22 +328,21 @@ impl ItemState {
             view,
         }
     }
-}
 
-impl ItemState {
     /// One item that cannot be rendered must not take a window, and every other session in it, with it.
-    fn rendered_view(&mut self, sent: &mut Sent) -> UpsertView {
+    fn rendered_view(&mut self, update: &ItemUpdate, sent: &mut Sent) -> UpsertView {
         if !self.is_plain {
-            let rendered = &mut self.made.get_or_insert_default().rendered;
-            match contained_now(|| rendered.bring_up_to_date(&self.update, sent)) {
+            let made = self.made.get_or_insert_default();
+            made.rendered_bytes = update.weight_bytes();
+            match contained_now(|| made.rendered.bring_up_to_date(update, sent)) {
                 Ok(view) => return view,
-                Err(fault) => tracing::error!(item = %self.update.item_id, %fault, "an item could not be rendered"),
+                Err(fault) => tracing::error!(item = %update.item_id, %fault, "an item could not be rendered"),
             }
             self.is_plain = true;
             self.made = None;
         }
         *sent = Sent::default();
-        view::unrendered(&self.update)
+        view::unrendered(update)
     }
 }
 

@@ -3,6 +3,7 @@
 use protocol::{BlockPatch, Origin, TurnId};
 
 use super::*;
+use crate::outbox::{Frames, Outbox};
 
 fn update(id: &str, text: &Text, status: UpsertStatus) -> ItemUpdate {
     ItemUpdate {
@@ -27,7 +28,7 @@ fn final_item(number: usize, kept: &Arc<Kept>) -> Arc<ItemCell> {
 }
 
 fn is_made(cell: &ItemCell) -> bool {
-    cell.lock().made.is_some()
+    lock(&cell.making).made.is_some()
 }
 
 fn blocks(upsert: &Upsert) -> &BlockPatch {
@@ -98,7 +99,7 @@ fn a_window_told_of_a_forgotten_rendering_is_told_the_whole_of_the_next_and_no_t
     let cell = ItemCell::new(update("a", &text, UpsertStatus::Update), 1, &kept);
     told(&cell, 1, &mut sent);
     assert!(blocks(&told(&cell, 2, &mut sent)).html.concat().len() < full.concat().len(), "it has all of it");
-    cell.forget_rendering();
+    assert!(cell.forget_rendering());
     cell.replace(update("a", &text, UpsertStatus::Complete), 3);
     let again = told(&cell, 3, &mut sent);
     let BlockPatch { from, keep, html } = blocks(&again);
@@ -120,4 +121,90 @@ fn a_text_that_begins_anew_is_sent_whole_once_and_then_goes_on() {
     let rest = told(&cell, 3, &mut sent);
     assert_eq!(rest.view.content_from, Some("Quite\n\nnew".len()));
     assert!(blocks(&rest).html.concat().len() < blocks(&whole).html.concat().len(), "nothing is sent twice: {rest:?}");
+}
+
+/// Someone makes a frame of the item, until what is returned is dropped.
+fn someone_at_work(cell: &Arc<ItemCell>) -> impl Drop + use<> {
+    struct Work(Option<std::sync::mpsc::SyncSender<()>>, Option<std::thread::JoinHandle<()>>);
+    impl Drop for Work {
+        fn drop(&mut self) {
+            drop(self.0.take());
+            self.1.take().map(std::thread::JoinHandle::join);
+        }
+    }
+    let cell = Arc::clone(cell);
+    let (begun, has_begun) = std::sync::mpsc::sync_channel(0);
+    let (end, is_over) = std::sync::mpsc::sync_channel::<()>(0);
+    let thread = std::thread::spawn(move || {
+        let _making = lock(&cell.making);
+        begun.send(()).unwrap();
+        is_over.recv().unwrap_err();
+    });
+    has_begun.recv().unwrap();
+    Work(Some(end), Some(thread))
+}
+
+#[test]
+fn a_session_never_waits_for_who_renders_its_items() {
+    let kept = Arc::default();
+    let cell = ItemCell::new(update("a", &Text::from("words"), UpsertStatus::Update), 1, &kept);
+    cell.entry(WindowKind::View, &mut Sent::default());
+    let work = someone_at_work(&cell);
+    cell.replace(update("a", &Text::from("other words"), UpsertStatus::Complete), 2);
+    assert_eq!((cell.seq(), cell.is_final()), (2, true));
+    assert!(cell.weight_bytes() > 0);
+    assert!(!cell.forget_rendering(), "someone is at it");
+    drop(work);
+    assert!(cell.forget_rendering() && !is_made(&cell));
+}
+
+#[tokio::test]
+async fn while_one_item_is_rendered_every_window_that_shows_others_goes_on() {
+    let kept = Arc::default();
+    let slow = ItemCell::new(update("slow", &Text::from("long words"), UpsertStatus::Complete), 1, &kept);
+    let quick = ItemCell::new(update("quick", &Text::from("words"), UpsertStatus::Complete), 2, &kept);
+    let waiting = Outbox::new(WindowKind::View);
+    let work = someone_at_work(&slow);
+    waiting.push_item(&session(), 1, &slow);
+    let mut frames = Frames::new(waiting);
+    // One thread for all: nobody gets it if one waits on it.
+    let others = async {
+        for _ in 0..20 {
+            let outbox = Outbox::new(WindowKind::View);
+            outbox.push_item(&session(), 2, &quick);
+            let frame = Frames::new(outbox).next().await.unwrap();
+            assert!(std::str::from_utf8(&frame.into_bytes()).unwrap().contains("words"));
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = frames.next() => panic!("it is still being rendered"),
+        () = others => {}
+    }
+    drop(work);
+    let frame = frames.next().await.unwrap();
+    assert!(std::str::from_utf8(&frame.into_bytes()).unwrap().contains("long words"), "and nothing is lost");
+}
+
+#[test]
+fn what_takes_long_is_not_made_where_others_wait() {
+    let kept = Arc::default();
+    let check = |text: &Text, kind| {
+        let cell = ItemCell::new(update("a", text, UpsertStatus::Update), 1, &kept);
+        cell.frame_at_once(&session(), 1, kind, &mut Sent::default()).map(|_| ())
+    };
+    let (short, long) = (Text::from("words"), Text::from("words ".repeat(BYTES_AT_ONCE)));
+    for kind in [WindowKind::Plain, WindowKind::View] {
+        assert_eq!(check(&short, kind), Ok(()));
+        assert_eq!(check(&long, kind), Err(NotNow::Long));
+    }
+    // Of what is rendered already only the rest counts.
+    let cell = ItemCell::new(update("a", &long, UpsertStatus::Update), 1, &kept);
+    let mut sent = Sent::default();
+    cell.frame(&session(), 1, WindowKind::View, &mut sent);
+    lock(&cell.making).took = Duration::ZERO;
+    assert!(cell.frame_at_once(&session(), 2, WindowKind::View, &mut sent).is_ok());
+    // And who took long the last time is not believed to be quick.
+    lock(&cell.making).took = 2 * MAKING_TIME_SHORT;
+    assert_eq!(cell.frame_at_once(&session(), 3, WindowKind::View, &mut sent).unwrap_err(), NotNow::Long);
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::frame::Frame;
-use crate::item::{ItemCell, Sent};
+use crate::item::{ItemCell, NotNow, Sent};
 use crate::snapshot::Snapshot;
 
 /// Waiting things that are not yet superseded. A window that keeps up has a handful; one that never reads reaches this
@@ -21,6 +21,9 @@ use crate::snapshot::Snapshot;
 const SLOTS_MAX: usize = 8192;
 /// Bytes of encoded frames that may wait. Items wait unencoded and cost nothing here.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How often others get the thread before one is taken that may wait: whoever makes a frame of the same item is done by then,
+/// unless it is a long one.
+const LOOKS_MAX: usize = 8;
 
 /// How a window wants its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,17 +48,24 @@ pub(crate) struct Outbox {
 struct State {
     queue: VecDeque<Slot>,
     waiting: HashSet<(SessionId, ItemId)>,
-    /// Sessions whose state waits.
-    states: HashSet<SessionId>,
+    /// What of which sessions waits.
+    news: HashSet<(About, SessionId)>,
     /// What the window was told of items that are still growing.
     sent: HashMap<(SessionId, ItemId), Sent>,
     bytes: usize,
 }
 
+/// What is told of a session beside its items, each as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum About {
+    State,
+    Facts,
+}
+
 #[derive(Debug)]
 enum Slot {
     Frame(Frame),
-    State { session: SessionId, frame: Frame },
+    News { about: About, session: SessionId, frame: Frame },
     Item { session: SessionId, seq: u64, cell: Arc<ItemCell> },
     Snapshot(Box<Snapshot>),
 }
@@ -81,17 +91,28 @@ impl Outbox {
 
     /// A newer state of a session: the one still waiting is left out.
     pub(crate) fn push_state(&self, session: &SessionId, frame: Frame) {
+        self.push_news(session, About::State, |_| frame);
+    }
+
+    /// More facts of a session. While earlier ones wait, all there are take their place.
+    pub(crate) fn push_facts(&self, session: &SessionId, more: Frame, all: impl FnOnce() -> Frame) {
+        self.push_news(session, About::Facts, |are_waiting| if are_waiting { all() } else { more });
+    }
+
+    fn push_news(&self, session: &SessionId, about: About, frame: impl FnOnce(bool) -> Frame) {
         let mut state = self.lock();
-        if !state.states.insert(session.clone()) {
-            let is_it = |slot: &Slot| matches!(slot, Slot::State { session: of, .. } if of == session);
+        let are_waiting = !state.news.insert((about, session.clone()));
+        if are_waiting {
+            let is_it = |slot: &Slot| matches!(slot, Slot::News { about: what, session: of, .. } if *what == about && of == session);
             let earlier = state.queue.iter().rposition(is_it).and_then(|place| state.queue.remove(place));
-            if let Some(Slot::State { frame, .. }) = earlier {
+            if let Some(Slot::News { frame, .. }) = earlier {
                 state.bytes -= frame.len();
             }
         }
+        let frame = frame(are_waiting);
         state.bytes += frame.len();
         let full = state.bytes > BYTES_MAX && !state.queue.is_empty();
-        state.queue.push_back(Slot::State { session: session.clone(), frame });
+        state.queue.push_back(Slot::News { about, session: session.clone(), frame });
         self.pushed(state, full);
     }
 
@@ -161,33 +182,45 @@ impl Outbox {
 #[derive(Debug)]
 pub struct Frames {
     outbox: Arc<Outbox>,
-    /// A snapshot being rendered off the async threads.
-    rendering: Option<JoinHandle<(Frame, SnapshotSent)>>,
+    /// The item whose turn it is.
+    item: Option<Box<Item>>,
+    /// What takes long is made off the async threads.
+    making: Option<JoinHandle<(Frame, Told)>>,
 }
 
-/// What a window has been told by a snapshot.
-pub(crate) type SnapshotSent = Vec<((SessionId, ItemId), Sent)>;
+/// An item that was taken out of the queue, and what the window knows of it.
+#[derive(Debug)]
+struct Item {
+    key: (SessionId, ItemId),
+    seq: u64,
+    cell: Arc<ItemCell>,
+    sent: Sent,
+    looks: usize,
+}
+
+/// What a window has been told of items that are still growing.
+pub(crate) type Told = Vec<((SessionId, ItemId), Sent)>;
 
 impl Frames {
     pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
-        Self { outbox, rendering: None }
+        Self { outbox, item: None, making: None }
     }
 
     /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the
     /// future is dropped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
-            if let Some(rendering) = &mut self.rendering {
-                let done = rendering.await;
-                self.rendering = None;
+            if let Some(making) = &mut self.making {
+                let done = making.await;
+                self.making = None;
                 match done {
-                    Ok((frame, sent)) => {
-                        self.outbox.lock().sent.extend(sent);
+                    Ok((frame, told)) => {
+                        self.outbox.lock().sent.extend(told);
                         return Some(frame);
                     }
                     Err(error) => {
                         // A panic in the renderer: the window is let go and comes back to a fresh snapshot.
-                        tracing::error!(%error, "a snapshot could not be rendered");
+                        tracing::error!(%error, "a frame could not be made");
                         self.outbox.close();
                     }
                 }
@@ -195,16 +228,50 @@ impl Frames {
             if self.outbox.gone.is_cancelled() {
                 return None;
             }
+            if let Some(item) = self.item.take() {
+                match self.make(item) {
+                    Some(frame) => return Some(frame),
+                    None if self.item.is_some() => tokio::task::yield_now().await,
+                    None => {}
+                }
+                continue;
+            }
             match self.take() {
                 Some(Taken::Frame(frame)) => return Some(frame),
+                Some(Taken::Item(item)) => self.item = Some(item),
                 Some(Taken::Snapshot(snapshot)) => {
                     let kind = self.outbox.kind;
-                    self.rendering = Some(tokio::task::spawn_blocking(move || snapshot.encode(kind)));
+                    self.making = Some(tokio::task::spawn_blocking(move || snapshot.encode(kind)));
                 }
                 None if self.outbox.over.is_cancelled() => return None,
                 None => self.outbox.ready.notified().await,
             }
         }
+    }
+
+    /// The item's frame if it can be had at once. If not, it is on its way, or the item stays for another look.
+    fn make(&mut self, mut item: Box<Item>) -> Option<Frame> {
+        let kind = self.outbox.kind;
+        let Item { key, seq, cell, sent, looks } = &mut *item;
+        match cell.frame_at_once(&key.0, *seq, kind, sent) {
+            Ok(frame) => {
+                let told = item.told(kind);
+                self.outbox.lock().sent.extend(told);
+                return Some(frame);
+            }
+            Err(NotNow::Busy) if *looks < LOOKS_MAX => {
+                *looks += 1;
+                self.item = Some(item);
+            }
+            Err(NotNow::Busy | NotNow::Long) => {
+                self.making = Some(tokio::task::spawn_blocking(move || {
+                    let Item { key, seq, cell, sent, .. } = &mut *item;
+                    let frame = cell.frame(&key.0, *seq, kind, sent);
+                    (frame, item.told(kind).into_iter().collect())
+                }));
+            }
+        }
+        None
     }
 
     fn take(&self) -> Option<Taken> {
@@ -214,30 +281,32 @@ impl Frames {
                 state.bytes -= frame.len();
                 Some(Taken::Frame(frame))
             }
-            Slot::State { session, frame } => {
+            Slot::News { about, session, frame } => {
                 state.bytes -= frame.len();
-                state.states.remove(&session);
+                state.news.remove(&(about, session));
                 Some(Taken::Frame(frame))
             }
             Slot::Snapshot(snapshot) => Some(Taken::Snapshot(snapshot)),
             Slot::Item { session, seq, cell } => {
                 let key = (session, cell.id().clone());
                 state.waiting.remove(&key);
-                let mut sent = state.sent.remove(&key).unwrap_or_default();
-                // Rendering may take a while; pushers must not wait for it.
-                drop(state);
-                let frame = cell.frame(&key.0, seq, self.outbox.kind, &mut sent);
-                if self.outbox.kind == WindowKind::View && !cell.is_final() {
-                    self.outbox.lock().sent.insert(key, sent);
-                }
-                Some(Taken::Frame(frame))
+                let sent = state.sent.remove(&key).unwrap_or_default();
+                Some(Taken::Item(Box::new(Item { key, seq, cell, sent, looks: 0 })))
             }
         }
     }
 }
 
+impl Item {
+    /// What the window need not be told again, as long as the item grows.
+    fn told(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
+        (kind == WindowKind::View && !self.cell.is_final()).then_some((self.key, self.sent))
+    }
+}
+
 enum Taken {
     Frame(Frame),
+    Item(Box<Item>),
     Snapshot(Box<Snapshot>),
 }
 

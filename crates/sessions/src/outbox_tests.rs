@@ -105,6 +105,28 @@ async fn of_a_sessions_states_only_the_newest_waits_and_it_comes_after_what_was_
     assert_eq!(next(&mut frames).await["message"], "idle");
 }
 
+#[tokio::test]
+async fn facts_without_end_wait_as_one_and_none_is_lost() {
+    let outbox = Outbox::new(WindowKind::View);
+    let mut frames = Frames::new(Arc::clone(&outbox));
+    let say = |word: &str| {
+        let error = protocol::ErrorMessage::new(protocol::ErrorCode::InternalError, word);
+        Frame::of(ServerMessage::Error(error), None)
+    };
+    outbox.push_facts(&session(), say("the model"), || unreachable!("nothing waits"));
+    outbox.push_state(&session(), say("working"));
+    for _ in 0..2 * SLOTS_MAX {
+        outbox.push_facts(&session(), say("a title"), || say("the model and a title"));
+    }
+    assert!(!outbox.gone().is_cancelled());
+    for word in ["working", "the model and a title"] {
+        assert_eq!(next(&mut frames).await["message"], word);
+    }
+    assert!(outbox.lock().queue.is_empty());
+    outbox.push_facts(&session(), say("another title"), || unreachable!("nothing waits"));
+    assert_eq!(next(&mut frames).await["message"], "another title");
+}
+
 /// What a page does with a patch.
 fn merge(blocks: &mut Vec<String>, patch: &Value) {
     let (from, keep) = (patch["from"].as_u64().unwrap() as usize, patch["keep"].as_u64().unwrap() as usize);

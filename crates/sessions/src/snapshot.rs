@@ -6,7 +6,7 @@ use protocol::{ServerMessage, SessionFacts, SessionId, SessionSummary, TurnRecor
 
 use crate::frame::Frame;
 use crate::item::{ItemCell, Sent};
-use crate::outbox::{SnapshotSent, WindowKind};
+use crate::outbox::{Told, WindowKind};
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
@@ -33,7 +33,7 @@ pub(crate) enum SnapshotBody {
 
 impl Snapshot {
     /// Renders and encodes. May take long for a long history: call it off the async threads.
-    pub(crate) fn encode(self, kind: WindowKind) -> (Frame, SnapshotSent) {
+    pub(crate) fn encode(self, kind: WindowKind) -> (Frame, Told) {
         let mut told = Vec::new();
         let mut entries = Vec::with_capacity(self.cells.len());
         for cell in &self.cells {

@@ -67,7 +67,9 @@ impl Transcript {
 
     /// Nobody looks: what was rendered is made anew when someone does.
     pub(crate) fn forget_renderings(&self) {
-        self.cells.iter().for_each(|cell| cell.forget_rendering());
+        for cell in &self.cells {
+            cell.forget_rendering();
+        }
     }
 
     /// Takes the next number for a message.

@@ -1,3 +1,5 @@
+//! What a transcript gives out: the newest, what is older, what was missed, and what it lets go of.
+
 use protocol::{SessionId, Timestamp};
 
 use super::*;

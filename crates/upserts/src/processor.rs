@@ -96,7 +96,8 @@ impl UpsertProcessor {
         self.received_bytes = self.received_bytes.saturating_add(bytes_of(&event.payload));
         if self.received_bytes > self.config.turn_bytes_max {
             let limit_mib = self.config.turn_bytes_max / (1024 * 1024);
-            let message = format!("The agent sent more than {limit_mib} MiB in one turn. The rest is not shown.");
+            let message =
+                format!("The agent sent more than {limit_mib} MiB in one turn and was stopped. The rest is not shown.");
             self.abort(ErrorDetail::new(ErrorCode::AgentProtocolError, message), now);
             self.phase = Phase::Full;
             return;
@@ -162,6 +163,11 @@ impl UpsertProcessor {
     /// The turn has ended, every item is settled and everything has been taken. Late events may still be pushed.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, Phase::Ended | Phase::Full) && self.open_items == 0 && self.waiting.is_empty()
+    }
+
+    /// The turn has brought more than it may, and has ended for it.
+    pub fn is_full(&self) -> bool {
+        self.phase == Phase::Full
     }
 
     /// Adds an item and returns its place.

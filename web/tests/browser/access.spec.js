@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import { addProject, current, expect, finished, framesOf, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
 
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 /** No serious or critical fault in any frame. @param {import("@playwright/test").Page} page @param {string} what */
 async function checkAccess(page, what) {
-  for (const frame of page.frames()) {
+  for (const frame of await framesOf(page)) {
     await frame.evaluate(axe);
     const faults = await frame.evaluate(async () => {
       const result = await /** @type {any} */ (window).axe.run(document, { iframes: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
@@ -102,8 +102,8 @@ test("with reduced motion nothing moves, and everything is still said", async ({
   await send(frame, "hold on");
   await expect(frame.locator(".message")).toHaveText("The first part.");
   await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeVisible();
-  const moving = () => Promise.all(shell.frames().map((page) => page.evaluate(() => document.getAnimations().length)));
-  expect(await moving()).toEqual(shell.frames().map(() => 0));
+  const moving = async () => Promise.all((await framesOf(shell)).map((page) => page.evaluate(() => document.getAnimations().length)));
+  expect(await moving()).toEqual([0, 0]);
   // Without it the same page does move: the spinner and the cursor.
   await shell.emulateMedia({ reducedMotion: "no-preference" });
   await expect.poll(async () => (await moving()).every((count) => count > 0)).toBe(true);

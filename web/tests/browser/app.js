@@ -173,6 +173,12 @@ export async function newSession(page, project, agent = "Scripted") {
 /** The session in view. @param {Page} page */
 export const current = (page) => page.frameLocator("iframe.portlet[data-current]");
 
+/** The page itself and its sessions; not what is kept loaded for the next one. @param {Page} page */
+export async function framesOf(page) {
+  const spare = await (await page.$("iframe.spare-portlet"))?.contentFrame();
+  return page.frames().filter((frame) => frame !== spare);
+}
+
 /** @param {import("@playwright/test").FrameLocator} frame @param {string} text */
 export async function send(frame, text) {
   const before = await frame.locator(".user-turn").count();

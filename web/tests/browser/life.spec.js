@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
-import { writePast } from "./past.js";
+import { writePast, writeSessions } from "./past.js";
 
 /** @param {import("@playwright/test").Page} page @param {string} [agent] */
 async function pick(page, agent = "Scripted") {
@@ -72,6 +72,24 @@ test("TC-5.4a: while an agent starts, a launching mark is shown", async ({ start
   writeFileSync(join(app.home, "release"), "");
   await expect(page.locator(".tab[data-provisional]")).toHaveCount(0);
   await expect(sessionRow(page, "New Session")).toBeVisible();
+});
+
+test("a start is cancelled by a press as slow as a hand, while its time runs on", async ({ startApp, page }) => {
+  const app = await startApp({ script: "slow-start" });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await pick(page);
+  const cancel = page.getByRole("button", { name: "Cancel" });
+  await cancel.focus();
+  await cancel.hover();
+  await page.mouse.down();
+  const time = page.locator(".step-time").first();
+  const before = await time.textContent();
+  await expect(time).not.toHaveText(before ?? "");
+  await expect(cancel).toBeFocused();
+  await page.mouse.up();
+  await expect(page.locator(".tab[data-provisional]")).toHaveCount(0);
+  await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
 test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async ({ startApp, page }) => {
@@ -210,6 +228,53 @@ test("switching between sessions of two agents keeps the state of both, and what
   await tab(page, "New Session").click();
   await expect(current(page).locator("textarea")).toHaveValue("a draft for the second");
   await expect(current(page).locator(".chip")).toHaveText("Second · Connected");
+});
+
+test("sessions opened while the server is away are shown when it is back", async ({ startApp, page, quiet }) => {
+  const app = await startApp();
+  await app.stop();
+  writeSessions(app, ["hello one", "hello two", "hello three"]);
+  await app.start();
+  await page.goto(app.link);
+  await expect(sessionRow(page, "hello one")).toBeVisible();
+  quiet.serverMayGo = true;
+  await app.stop();
+  await expect(page.locator("#offline")).toBeVisible();
+  // The first may get a page that was loaded before; the others cannot.
+  for (const words of ["hello one", "hello two", "hello three"]) {
+    await sessionRow(page, words).click();
+    await expect(tab(page, words)).toHaveAttribute("data-current", "");
+  }
+  await app.start();
+  await expect(page.locator("#offline")).toBeHidden();
+  for (const [at, words] of ["hello one", "hello two", "hello three"].entries()) {
+    await tab(page, words).click();
+    await expect(current(page).getByText(`Answer to ${at}.`)).toBeVisible();
+  }
+});
+
+test("a session whose frame is loaded again shows all that was said", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hello there");
+  await finished(frame);
+  await frame.locator("html").evaluate(() => {
+    /** @type {any} */ (window).old = true;
+    location.reload();
+  });
+  await expect.poll(() => frame.locator("html").evaluate(() => /** @type {any} */ (window).old).catch(() => true)).toBeUndefined();
+  await expect(frame.locator(".user-text")).toHaveText("hello there");
+  await expect(frame.getByText("Hello from the agent.")).toBeVisible();
+  await send(frame, "hello again");
+  await expect(frame.locator(".message")).toHaveCount(2);
+});
+
+test("a session's frame has the session's title, whatever it becomes", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await expect(shell.locator("iframe.portlet")).toHaveAttribute("title", "New Session");
+  await send(frame, "hello there");
+  await expect(shell.locator("iframe.portlet")).toHaveAttribute("title", "hello there");
 });
 
 test("two windows on one session see the same words", async ({ app, shell, context }) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { closeTab, fromStored, moveTab, NO_TABS, openTab, renameTab, restoreTabs, toStored } from "../../shell/tabs-model.js";
+import { closeTab, fromStored, mergeTabs, moveTab, NO_TABS, openTab, renameTab, restoreTabs, toStored } from "../../shell/tabs-model.js";
 
 const abc = ["a", "b", "c"].reduce(openTab, NO_TABS);
 
@@ -34,4 +34,12 @@ test("tabs that a removal closed come back to their places, with the one that wa
   const left = ["a", "c"].reduce(closeTab, abc);
   assert.deepEqual(restoreTabs(openTab(left, "d"), abc, () => true), { order: ["a", "b", "c", "d"], active: "c" });
   assert.deepEqual(restoreTabs(left, abc, (id) => id === "a"), { order: ["a", "b"], active: "b" });
+});
+
+test("what one window opens or closes takes nothing from another", () => {
+  const shared = { order: ["a", "b", "theirs"], active: "theirs" };
+  assert.deepEqual(mergeTabs(shared, { order: ["a", "b"], active: "a" }, { order: ["b"], active: "b" }), { order: ["b", "theirs"], active: "b" });
+  assert.deepEqual(mergeTabs(shared, NO_TABS, openTab(NO_TABS, "mine")), { order: ["mine", "a", "b", "theirs"], active: "mine" });
+  assert.deepEqual(mergeTabs(shared, { order: ["a", "b"], active: "a" }, NO_TABS), { order: ["theirs"], active: "theirs" });
+  assert.deepEqual(mergeTabs(NO_TABS, NO_TABS, abc), abc);
 });

@@ -95,7 +95,7 @@ async fn tc_1_3a_a_removed_project_keeps_its_sessions_and_they_are_back_when_it_
 }
 
 #[tokio::test]
-async fn title_first_prompt_and_new_id_are_on_the_disk_when_they_are_confirmed() {
+async fn title_first_prompt_options_and_new_id_are_on_the_disk_when_they_are_confirmed() {
     let home = Home::new();
     let catalog = home.open();
     let project = project(&home, &catalog).await;
@@ -103,12 +103,15 @@ async fn title_first_prompt_and_new_id_are_on_the_disk_when_they_are_confirmed()
     let (old, new) = (session_id("codex:a"), session_id("codex:z"));
     catalog.set_title(&old, "Fix auth bug").await.unwrap();
     catalog.mark_prompted(&old).await.unwrap();
+    catalog.set_options(&old, [("mode".into(), "plan".into())].into()).await.unwrap();
     catalog.turn_ended(&old, at(7000));
+    assert_eq!(home.json("sessions.json")["sessions"][0]["prompted"], true);
     catalog.change_id(&old, &new).await.unwrap();
     assert_eq!(catalog.session(&old), None);
     let kept = &home.json("sessions.json")["sessions"][0];
     assert_eq!(kept["id"], "codex:z");
-    assert_eq!((&kept["title"], &kept["prompted"]), (&"Fix auth bug".into(), &true.into()));
+    assert_eq!((&kept["title"], &kept["chosenOptions"]["mode"]), (&"Fix auth bug".into(), &"plan".into()));
+    assert_eq!(kept["prompted"], false, "under its new id it was given no message yet");
     assert_eq!(kept["lastActiveAt"], "1970-01-01T00:00:07.000Z");
     assert_eq!(catalog.session(&new).unwrap().last_active_at, at(7000));
     assert_eq!(listed(&catalog, &project), ["codex:z"]);
@@ -124,6 +127,7 @@ async fn a_change_to_a_session_nobody_knows_is_refused() {
         catalog.restore(&nobody).await,
         catalog.set_title(&nobody, "x").await,
         catalog.mark_prompted(&nobody).await,
+        catalog.set_options(&nobody, Default::default()).await,
         catalog.change_id(&nobody, &session_id("codex:new")).await,
     ];
     for result in results {

@@ -11,7 +11,7 @@ use crate::terminal::{Stream, Style, harmless};
 /// For `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 no server is running, 4 the secret was refused, 5 no such session,
-6 the agent is still working, 7 the turn was cancelled, 130 ended by Ctrl-C.";
+6 the agent is still working, 7 the turn was cancelled, 130 ended by Ctrl-C, 141 whoever read the answer has left.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -109,7 +109,12 @@ impl From<ErrorMessage> for Failure {
             ErrorCode::InvalidMessage => Exit::Usage,
             _ => Exit::Failed,
         };
-        let hint = error.install_hint.map(|hint| format!("Install it with: {hint}"));
+        let hint = match error.code {
+            ErrorCode::TurnInProgress => {
+                Some("`liminal-builder attach --wait` waits for it, `liminal-builder cancel` stops it.".to_owned())
+            }
+            _ => error.install_hint.map(|hint| format!("Install it with: {hint}")),
+        };
         let detail: Vec<String> = error.detail.into_iter().chain(hint).collect();
         Self::new(error.code.as_str(), error.message).with_exit(exit).with_detail(detail.join("\n"))
     }

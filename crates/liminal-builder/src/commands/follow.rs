@@ -48,9 +48,7 @@ impl Follower {
         match &mut self.transcript {
             None => Stream::Out.line(&heard.text)?,
             Some(transcript) => match message {
-                ServerMessage::SessionHistory { entries, .. } => {
-                    entries.iter().try_for_each(|entry| transcript.show(entry))?;
-                }
+                ServerMessage::SessionHistory { entries, turns, more, .. } => transcript.past(entries, turns, *more)?,
                 ServerMessage::SessionUpsert { payload, .. } => transcript.show(payload)?,
                 ServerMessage::SessionTurn { payload, .. } => transcript.turn(payload)?,
                 ServerMessage::SessionState { state, .. } => {
@@ -59,6 +57,9 @@ impl Follower {
                         let asked = state.reason.as_deref().unwrap_or("a permission");
                         transcript.say(Style::Warn, &format!("Waits for you: {asked} (answer it in the page)"))?;
                     }
+                }
+                ServerMessage::SessionFacts { facts, .. } => {
+                    facts.plan.as_deref().map_or(Ok(()), |plan| transcript.plan(plan))?;
                 }
                 ServerMessage::Error(error) => transcript.say(Style::Bad, &error.message)?,
                 _ => {}

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use protocol::{ItemId, Origin, TurnEvent, TurnStatus, Upsert, UpsertBody};
+use protocol::facts::{PlanEntry, PlanStatus};
+use protocol::{ItemId, Origin, TurnEvent, TurnId, TurnRecord, TurnRecordStatus, TurnStatus, Upsert, UpsertBody};
 
 use super::failure::Failure;
 use super::output::Output;
@@ -28,6 +29,8 @@ pub(crate) struct Transcript {
     begun: bool,
     /// Of the item that was settled last.
     error: Option<String>,
+    /// The agent's plan as it was told last.
+    plan: Vec<PlanEntry>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +59,7 @@ impl Transcript {
     }
 
     fn new(beside: Option<Stream>, with_user: bool) -> Self {
-        Self { beside, with_user, open: HashMap::new(), unended: None, begun: false, error: None }
+        Self { beside, with_user, open: HashMap::new(), unended: None, begun: false, error: None, plan: Vec::new() }
     }
 
     pub(crate) fn show(&mut self, upsert: &Upsert) -> Result<(), Failure> {
@@ -108,21 +111,70 @@ impl Transcript {
         Ok(())
     }
 
+    /// What was said before, and how each turn of it ended. `more`: this is not its beginning.
+    pub(crate) fn past(&mut self, entries: &[Upsert], turns: &[TurnRecord], more: bool) -> Result<(), Failure> {
+        if more {
+            self.say(Style::Dim, "What was said earlier is not shown here; the page has it.")?;
+        }
+        let mut turns: HashMap<&TurnId, &TurnRecord> = turns.iter().map(|turn| (&turn.turn_id, turn)).collect();
+        for (place, entry) in entries.iter().enumerate() {
+            self.show(entry)?;
+            if entries.get(place + 1).is_some_and(|next| next.turn_id == entry.turn_id) {
+                continue;
+            }
+            let Some(turn) = turns.remove(&entry.turn_id) else { continue };
+            match turn.status {
+                TurnRecordStatus::Running => {}
+                TurnRecordStatus::Completed => self.tell_error()?,
+                TurnRecordStatus::Cancelled => self.stopped()?,
+                TurnRecordStatus::Error => {
+                    self.failed(turn.error_message.as_deref().unwrap_or("no reason was given"))?
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn turn(&mut self, event: &TurnEvent) -> Result<(), Failure> {
         match event {
             TurnEvent::TurnStarted { .. } | TurnEvent::TurnComplete { status: TurnStatus::Completed, .. } => {
                 self.tell_error()
             }
-            TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => self.say(Style::Dim, "Stopped"),
-            TurnEvent::TurnError { error_message, .. } => {
-                self.error.take_if(|error| error == error_message);
-                self.tell_error()?;
-                self.finish()?;
-                // Also said when nothing else is: it is why the command fails.
-                let stream = self.beside.unwrap_or(Stream::Error);
-                stream.line(&stream.paint(Style::Bad, &format!("Turn failed: {}", stream.quote(error_message))))
-            }
+            TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => self.stopped(),
+            TurnEvent::TurnError { error_message, .. } => self.failed(error_message),
         }
+    }
+
+    fn stopped(&mut self) -> Result<(), Failure> {
+        self.say(Style::Dim, "Stopped")
+    }
+
+    fn failed(&mut self, message: &str) -> Result<(), Failure> {
+        self.error.take_if(|error| error == message);
+        self.tell_error()?;
+        self.finish()?;
+        // Also said when nothing else is: it is why the command fails.
+        let stream = self.beside.unwrap_or(Stream::Error);
+        stream.line(&stream.paint(Style::Bad, &format!("Turn failed: {}", stream.quote(message))))
+    }
+
+    /// A new plan is told whole; of one that is known, what is done.
+    pub(crate) fn plan(&mut self, plan: &[PlanEntry]) -> Result<(), Failure> {
+        let before = std::mem::replace(&mut self.plan, plan.to_vec());
+        let is_known = before.len() == plan.len() && before.iter().zip(plan).all(|(was, is)| was.content == is.content);
+        if !is_known && !plan.is_empty() {
+            self.say(Style::Dim, "Plan")?;
+        }
+        for (place, entry) in plan.iter().enumerate() {
+            let was_done = is_known && before[place].status == PlanStatus::Completed;
+            let is_done = entry.status == PlanStatus::Completed;
+            if is_known && (was_done || !is_done) {
+                continue;
+            }
+            let mark = if is_done { '✓' } else { '·' };
+            self.say(Style::Dim, &format!("  {mark} {}", one_line(&entry.content, TITLE_WIDTH)))?;
+        }
+        Ok(())
     }
 
     /// A line of its own beside the answer.

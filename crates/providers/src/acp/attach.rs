@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{AgentSessionId, Continuity, SessionId};
+use protocol::{AgentSessionId, Continuity, SessionFacts, SessionId};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -152,17 +152,23 @@ impl Session {
         self.attachment = Attachment::Attached;
         self.link.set_attached(true);
         let facts = self.translator.options().facts();
-        if let Some(mut loading) = self.loading.take() {
-            loading.history.add(self.translator.end_replay(now()), now());
-            loading.history.add_facts(facts);
-            drop(loading.reply.send(Ok(loading.history.finish(continuity))));
-            loading.notices.into_iter().for_each(|notice| self.update(notice));
+        if self.loading.is_some() {
+            self.past_is_told(facts, continuity);
         } else {
             self.tell(facts);
             self.outlet.say(ProviderEvent::Continuity(continuity));
             self.tell_status();
         }
         self.attach_over(Ok(()));
+    }
+
+    /// Who wanted to see the session has its history.
+    pub(super) fn past_is_told(&mut self, facts: SessionFacts, continuity: Continuity) {
+        let Some(mut loading) = self.loading.take() else { return };
+        loading.history.add(self.translator.end_replay(now()), now());
+        loading.history.add_facts(facts);
+        drop(loading.reply.send(Ok(loading.history.finish(continuity))));
+        loading.notices.into_iter().for_each(|notice| self.update(notice));
     }
 
     pub(super) fn attach_failed(&mut self, error: &CallError) {
@@ -219,7 +225,7 @@ impl Session {
         self.close_within(self.context.settings.session_timeout)
     }
 
-    fn close_within(&mut self, within: Duration) -> bool {
+    pub(super) fn close_within(&mut self, within: Duration) -> bool {
         self.release_terminals();
         let Some(connection) = &self.connection else { return false };
         let request = acp::CloseSessionRequest::new(self.id.to_string());
@@ -236,6 +242,14 @@ impl Session {
                 false
             }
         }
+    }
+
+    /// An agent that does not even let go of the session would not take it up either: a message is not kept waiting for that.
+    pub(super) fn refuse_waiting(&mut self) {
+        let Some((_, reply)) = self.waiting.take() else { return };
+        let name = self.context.agent.name.clone();
+        let message = format!("{name} does not answer. Restart it to go on.");
+        drop(reply.send(Err(ProviderError::Protocol { name, message })));
     }
 
     /// The agent let go. Who waits has it taken up at once.

@@ -12,7 +12,7 @@ use super::peer::{CallError, Reply};
 use super::router::Expect;
 use super::session::{Attachment, Session, now};
 use super::wire::SessionSetup;
-use crate::provider::ProviderError;
+use crate::provider::{ProviderError, ProviderEvent};
 
 /// Output of a terminal that no tool call shows yet.
 const TERMINAL_BYTES_KEPT_MAX: usize = 1024 * 1024;
@@ -57,6 +57,7 @@ impl Session {
                 restoring.choices.insert(option.to_owned(), value.clone());
             }
             self.chosen.insert(option.to_owned(), value);
+            self.tell_chosen();
             return drop(reply.send(Ok(())));
         }
         match self.ask_to_switch(option, &value, setter) {
@@ -143,6 +144,7 @@ impl Session {
         if options.value(&option).is_none() {
             // There is nothing of the kind any more.
             self.chosen.remove(&option);
+            self.tell_chosen();
             return self.restore_next();
         }
         let Some(setter) = options.setter(&option, &value) else {
@@ -169,7 +171,12 @@ impl Session {
             self.translator.choose(option, value);
         }
         let facts = self.translator.options().facts();
-        self.tell(facts);
+        if self.loading.is_some() {
+            // The past is shown all the same; who goes on with it is told.
+            self.past_is_told(facts, Continuity::Dormant);
+        } else {
+            self.tell(facts);
+        }
         let detail = format!("the {option} {value:?} could not be set again: {reason}");
         self.attachment = Attachment::Detached;
         self.tell_status();
@@ -192,6 +199,20 @@ impl Session {
             }
             true
         });
+        self.tell_chosen();
+    }
+
+    /// What the user has switched in an earlier life of this session.
+    pub(crate) fn remember(&mut self, chosen: &BTreeMap<String, String>) {
+        self.chosen.clone_from(chosen);
+        self.told_chosen.clone_from(chosen);
+    }
+
+    fn tell_chosen(&mut self) {
+        if self.chosen != self.told_chosen {
+            self.told_chosen.clone_from(&self.chosen);
+            self.outlet.say(ProviderEvent::Chosen(self.chosen.clone()));
+        }
     }
 
     /// Nobody will answer what was asked of the agent.

@@ -154,6 +154,7 @@ impl AcpProvider {
         let (reply, history) = oneshot::channel();
         let (context, id, directory) = (Arc::clone(&self.context), open.id.clone(), open.project_dir.clone());
         let mut session = Session::new(context, id.clone(), directory, ends, connection, events);
+        session.remember(&open.chosen);
         session.load(reply);
         self.tasks.spawn(session.run());
         let gone = |_| Err(ProviderError::LoadFailed { detail: "the session was let go of".into() });
@@ -229,6 +230,12 @@ impl Provider for AcpProvider {
         }
         if !open.prompted {
             let session = self.create(open.project_dir).await?;
+            for (option, value) in &open.chosen {
+                if let Err(error) = self.set_option(&session.id, option, value).await {
+                    // Nothing was said yet, and the page shows what it is instead.
+                    tracing::warn!(session = %session.id, option, value, %error, "an option could not be set again");
+                }
+            }
             let history = History { continuity: Continuity::Live, ..History::default() };
             return Ok(Loaded { session, history });
         }

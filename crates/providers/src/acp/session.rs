@@ -73,6 +73,8 @@ pub(crate) struct Session {
     pub(super) settings_asked: u64,
     /// The options that the user has switched, each as it was last: an agent forgets them with the session it lets go of.
     pub(super) chosen: BTreeMap<String, String>,
+    /// The same, as it was told last.
+    pub(super) told_chosen: BTreeMap<String, String>,
     pub(super) restoring: Option<Restoring>,
     pub(super) terminal_output: HashMap<String, String>,
     pub(super) leaving: Option<Leaving>,
@@ -102,6 +104,8 @@ pub(super) struct Turn {
     pub(super) silent_since: Option<Instant>,
     /// Cancelled; the agent has until then to end it.
     pub(super) cancelled: Option<Instant>,
+    /// It brought more than a turn may and is over for everyone but the agent.
+    is_stopped: bool,
 }
 
 pub(super) struct Loading {
@@ -130,7 +134,7 @@ impl Session {
         let agent_status = context.status.subscribe();
         Self {
             translator: Translator::new(session.clone(), connection.about().quirks),
-            outlet: Outlet::new(session, events),
+            outlet: Outlet::new(session, events, context.settings.turn_bytes_max),
             agent_status,
             told_status: StatusReport::default(),
             id,
@@ -152,6 +156,7 @@ impl Session {
             setting: HashMap::new(),
             settings_asked: 0,
             chosen: BTreeMap::new(),
+            told_chosen: BTreeMap::new(),
             restoring: None,
             terminal_output: HashMap::new(),
             leaving: None,
@@ -312,6 +317,17 @@ impl Session {
             self.outlet.push(event);
         }
         self.tell(output.facts);
+        self.stop_flood();
+    }
+
+    /// A turn that brought more than it may is cancelled, so that the agent ends it too.
+    fn stop_flood(&mut self) {
+        let is_full = self.outlet.is_full();
+        if let Some(turn) = self.turn.as_mut().filter(|turn| is_full && !turn.is_stopped) {
+            turn.is_stopped = true;
+            tracing::warn!(session = %self.id, "a turn brought too much and is stopped");
+            self.cancel();
+        }
     }
 
     pub(super) fn tell(&mut self, facts: SessionFacts) {
@@ -321,8 +337,19 @@ impl Session {
     }
 
     fn send(&mut self, text: String, reply: oneshot::Sender<Result<TurnId, ProviderError>>) {
-        if self.turn.is_some() || self.waiting.is_some() {
+        let is_stopped = self.turn.as_ref().is_some_and(|turn| turn.is_stopped);
+        if self.turn.is_some() && !is_stopped || self.waiting.is_some() {
             return drop(reply.send(Err(ProviderError::TurnInProgress)));
+        }
+        if is_stopped && self.can_come_back() {
+            // It is ended soon: by the agent, or with its patience.
+            self.waiting = Some((text, reply));
+            return;
+        }
+        if is_stopped {
+            let name = self.context.agent.name.clone();
+            let message = format!("{name} has not ended the turn that was stopped. Try again, or restart it.");
+            return drop(reply.send(Err(ProviderError::Protocol { name, message })));
         }
         if self.connection.is_none() {
             return drop(reply.send(Err(self.unavailable())));
@@ -349,7 +376,13 @@ impl Session {
             .map_err(|error| self.failed(&error))?;
         self.prompted = true;
         self.unasked_bytes = 0;
-        self.turn = Some(Turn { id: id.clone(), heard: Instant::now(), silent_since: None, cancelled: None });
+        self.turn = Some(Turn {
+            id: id.clone(),
+            heard: Instant::now(),
+            silent_since: None,
+            cancelled: None,
+            is_stopped: false,
+        });
         let output = self.translator.begin_turn(id.clone(), text, now());
         self.publish(output);
         Ok(id)
@@ -367,6 +400,10 @@ impl Session {
     /// A message that waits has never reached the agent: its turn ends as it begins.
     fn take_back(&mut self) {
         let Some((text, reply)) = self.waiting.take() else { return };
+        if self.turn.is_some() {
+            // The turn before it is not over at the agent.
+            return drop(reply.send(Err(ProviderError::TurnInProgress)));
+        }
         let id = TurnId::generate();
         let begun = self.translator.begin_turn(id.clone(), &text, now());
         self.publish(begun);
@@ -391,7 +428,9 @@ impl Session {
             None => acp::RequestPermissionOutcome::Cancelled,
         };
         if let Some(connection) = &self.connection {
-            connection.peer.answer(id, &Ok(acp::RequestPermissionResponse::new(outcome)));
+            let record = serde_json::json!({"permission": decision.record});
+            let meta = serde_json::Map::from_iter([("liminal".to_owned(), record)]);
+            connection.peer.answer(id, &Ok(acp::RequestPermissionResponse::new(outcome).meta(meta)));
         }
         let output = self.translator.permission(request.tool_call, decision.record, now());
         self.publish(output);
@@ -422,6 +461,11 @@ impl Session {
         // Nobody waits for the supervisor.
         let _ = self.context.supervisor.try_send(Command::Proved);
         self.end_turn(result);
+        if self.attachment == Attachment::Attached
+            && let Some((text, reply)) = self.waiting.take()
+        {
+            drop(reply.send(self.prompt(&text)));
+        }
     }
 
     /// The turn is over as far as anyone sees. Some agents leave a command running after a cancel: closing the session

@@ -55,6 +55,7 @@ impl Session {
             }
             Attachment::Closing { due } if due <= now => {
                 self.restart_instead();
+                self.refuse_waiting();
                 self.closed();
             }
             _ => {}
@@ -63,7 +64,7 @@ impl Session {
             tracing::warn!(session = %self.id, "the agent did not end a cancelled turn");
             self.end_turn(Ok(PromptResult::cancelled()));
             if self.attachment == Attachment::Attached {
-                self.close();
+                self.close_within(self.context.settings.cancel_grace);
             }
         }
         let silence_after = self.context.settings.silence_after;

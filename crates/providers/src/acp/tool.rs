@@ -12,6 +12,7 @@ use protocol::{
     CallId, FinalItem, ItemId, ItemType, Permission, StreamPayload, Timestamp, ToolContent, ToolDetail, ToolKind,
     ToolLocation,
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::content;
@@ -120,6 +121,13 @@ impl ToolState {
         }
         if let Some(code) = meta.pointer("/terminal_exit/exit_code").and_then(Value::as_i64) {
             self.detail.exit_code = i32::try_from(code).ok();
+        }
+
+        // An agent that keeps our answer with the call gives it back in a replay.
+        if let Some(permission) =
+            meta.pointer("/liminal/permission").and_then(|told| Permission::deserialize(told).ok())
+        {
+            self.detail.permission = Some(permission);
         }
 
         let arguments = fields.raw_input.map(arguments).filter(|arguments| !arguments.is_empty());

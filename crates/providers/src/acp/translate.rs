@@ -5,6 +5,8 @@
 //! `toolCallId`) where it gives any; else their place in the turn is their id. The same code reads a live turn and
 //! the replay of `session/load`, where a user's message begins a turn.
 
+mod replay;
+
 use std::collections::VecDeque;
 
 use agent_client_protocol_schema::MaybeUndefined;
@@ -99,19 +101,6 @@ impl Translator {
             cost: None,
             cost_before: None,
         }
-    }
-
-    /// Reads what follows as the replay of `session/load`, until [`Self::end_replay`].
-    pub(crate) fn begin_replay(&mut self) {
-        self.replaying = true;
-        self.replayed_at = None;
-    }
-
-    pub(crate) fn end_replay(&mut self, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
-        self.finish_replayed(ResponseStatus::Completed, &mut step);
-        self.replaying = false;
-        step.into_output(&self.session)
     }
 
     /// The agent goes on under another id.
@@ -275,12 +264,6 @@ impl Translator {
         step.into_output(&self.session)
     }
 
-    fn time_of_replayed(&mut self, update: &Update, now: Timestamp) -> Timestamp {
-        let at = update.told_at().or(self.replayed_at).unwrap_or(now);
-        self.replayed_at = Some(at);
-        at
-    }
-
     fn open_turn(&mut self, id: TurnId, prompt: &str, step: &mut Step) {
         while self.turns.len() >= ENDED_TURNS_KEPT {
             self.turns.pop_front();
@@ -316,24 +299,6 @@ impl Translator {
                     turn.open = false;
                 }
             }
-        }
-    }
-
-    fn open_replayed_turn(&mut self, step: &mut Step) {
-        let id = TurnId::from_foreign(&format!("{}.{}", self.session.agent_session_id(), self.turns_begun + 1));
-        self.open_turn(id, "", step);
-    }
-
-    fn finish_replayed(&mut self, status: ResponseStatus, step: &mut Step) {
-        self.settle_ending(step);
-        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
-            turn.open = false;
-            turn.growing = None;
-            step.turn = Some(turn.id.clone());
-            // It ended with its last word, not when the next message came.
-            let now = std::mem::replace(&mut step.now, turn.said_at);
-            step.done(status, None, None);
-            step.now = now;
         }
     }
 
@@ -530,6 +495,11 @@ impl Translator {
             step.facts.agent_title = Some(title).filter(|title| !title.trim().is_empty());
         }
         let meta = serde_json::Value::Object(info.meta.unwrap_or_default());
+        if self.replaying
+            && let Some(message) = meta.pointer("/liminal/turnFailed").and_then(serde_json::Value::as_str)
+        {
+            self.fail_replayed(message, step);
+        }
         let Some(error) = meta.pointer("/codex/error") else { return };
         if error["willRetry"].as_bool() != Some(true) {
             return;

@@ -19,7 +19,7 @@ mod tools;
 pub mod translate;
 pub mod wire;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +29,7 @@ use async_trait::async_trait;
 use protocol::{AgentInfo, AgentSessionId, CliType, Continuity, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::TaskTracker;
+use upserts::UpsertConfig;
 use uuid::Uuid;
 
 use self::history::SessionFile;
@@ -57,6 +58,8 @@ pub struct ClaudeConfig {
     pub prompt_timeout: Duration,
     /// An idle process is ended after this and resumed on the next message; none: never.
     pub idle: Option<Duration>,
+    /// The most that one turn may bring. One that brings more is stopped.
+    pub turn_bytes_max: usize,
     /// Variables set, or with `None` removed, on top of our own environment. Also decides where its files are.
     pub env: Vec<(OsString, Option<OsString>)>,
     /// The program that guards the processes, if not this one.
@@ -71,6 +74,7 @@ impl Default for ClaudeConfig {
             start_timeout: Duration::from_secs(15),
             prompt_timeout: Duration::from_secs(30),
             idle: Some(Duration::from_secs(15 * 60)),
+            turn_bytes_max: UpsertConfig::default().turn_bytes_max,
             env: Vec::new(),
             guardian: None,
             permissions: PermissionPolicy::default(),
@@ -169,6 +173,7 @@ impl ClaudeProvider {
         id: &AgentSessionId,
         project_dir: PathBuf,
         has_past: bool,
+        chosen: BTreeMap<String, String>,
     ) -> Result<(mpsc::Sender<Command>, ProviderSession), ProviderError> {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
@@ -180,7 +185,8 @@ impl ClaudeProvider {
             }
             sessions.insert(id.clone(), handle.clone());
         }
-        let session = Session::new(Arc::clone(&self.shared), id.clone(), project_dir, handle, sender, has_past);
+        let shared = Arc::clone(&self.shared);
+        let session = Session::new(shared, id.clone(), project_dir, handle, sender, has_past, chosen);
         self.tasks.spawn(session.run(inbox));
         Ok((commands, ProviderSession { id: id.clone(), events }))
     }
@@ -259,7 +265,7 @@ impl Provider for ClaudeProvider {
     async fn create_session(&self, session: NewSession) -> Result<ProviderSession, ProviderError> {
         let id = AgentSessionId::parse(Uuid::new_v4().to_string())
             .map_err(|error| ProviderError::Internal(error.to_string()))?;
-        let (commands, session) = self.open(&id, session.project_dir, false)?;
+        let (commands, session) = self.open(&id, session.project_dir, false, BTreeMap::new())?;
         match ask(&commands, |reply| Command::Start { reply }).await {
             Some(Ok(())) => Ok(session),
             Some(Err(error)) => {
@@ -271,7 +277,7 @@ impl Provider for ClaudeProvider {
     }
 
     async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
-        let OpenSession { id, project_dir, prompted, items_max } = session;
+        let OpenSession { id, project_dir, prompted, chosen, items_max } = session;
         let history = match self.shared.file(&project_dir, &id) {
             Some(file) => read(file, None, items_max).await?,
             // It was never on the disk; it begins under its id with the first message.
@@ -282,7 +288,7 @@ impl Provider for ClaudeProvider {
                 return Err(ProviderError::LoadFailed { detail: detail.into() });
             }
         };
-        let (_, session) = self.open(&id, project_dir, !history.items.is_empty())?;
+        let (_, session) = self.open(&id, project_dir, !history.items.is_empty(), chosen)?;
         Ok(Loaded { session, history: History { continuity: Continuity::Dormant, ..history } })
     }
 

@@ -44,7 +44,13 @@ impl Bench {
     }
 
     pub(crate) fn open_session(&self, id: &AgentSessionId) -> OpenSession {
-        OpenSession { id: id.clone(), project_dir: self.project.path().to_owned(), prompted: true, items_max: 200 }
+        OpenSession {
+            id: id.clone(),
+            project_dir: self.project.path().to_owned(),
+            prompted: true,
+            chosen: Default::default(),
+            items_max: 200,
+        }
     }
 
     pub(crate) async fn create(&self) -> Listener {

@@ -46,7 +46,13 @@ impl Bench {
     }
 
     fn open(&self, id: &AgentSessionId) -> OpenSession {
-        OpenSession { id: id.clone(), project_dir: self.project.path().to_owned(), prompted: true, items_max: 200 }
+        OpenSession {
+            id: id.clone(),
+            project_dir: self.project.path().to_owned(),
+            prompted: true,
+            chosen: Default::default(),
+            items_max: 200,
+        }
     }
 
     async fn send(&self, session: &Listener, text: &str) -> TurnId {

@@ -1,6 +1,6 @@
 //! The built-in demo agent, driven like any other.
 
-use protocol::{PermissionDecision, ToolContent, ToolKind, TurnRecordStatus, UpsertStatus};
+use protocol::{AgentStatus, PermissionDecision, ToolContent, ToolKind, TurnRecordStatus, UpsertStatus};
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
 use providers::{NewSession, OpenSession, Provider};
 use testkit::programs;
@@ -102,7 +102,8 @@ async fn its_sessions_survive_a_restart() {
 
     let demo = Demo::new(demo.home, "0");
     let project_dir = demo.home.path().to_owned();
-    let open = OpenSession { id: session.id.clone(), project_dir, prompted: true, items_max: 200 };
+    let open =
+        OpenSession { id: session.id.clone(), project_dir, prompted: true, chosen: Default::default(), items_max: 200 };
     let loaded = soon("the session", demo.provider.load_session(open)).await.unwrap();
     let told: Vec<String> =
         loaded.history.items.iter().map(|item| item.body.text().map(ToString::to_string).unwrap_or_default()).collect();
@@ -121,7 +122,12 @@ async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_res
     let demo = Demo::new(tempfile::tempdir().unwrap(), "1");
     let mut session = demo.create().await;
     demo.turn(&mut session, "plan and ask").await;
+    soon("the switch", demo.provider.set_option(&session.id, "mode", "terse")).await.unwrap();
     demo.turn(&mut session, "fail").await;
+    let crashed = demo.turn(&mut session, "crash").await;
+    assert_eq!(session.error_of(&crashed).unwrap().1, "Demo agent stopped unexpectedly");
+    session.until("the loss", |session| session.statuses.contains(&AgentStatus::Reconnecting)).await;
+    session.until("its return", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     let turn = soon("the turn", demo.provider.send_message(&session.id, "long 100000")).await.unwrap();
     session.until("some words", |session| session.said(&turn).first().is_some_and(|text| text.contains("fox"))).await;
     soon("the cancel", demo.provider.cancel_turn(&session.id)).await.unwrap();
@@ -140,24 +146,29 @@ async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_res
 
     let demo = Demo::new(demo.home, "0");
     let project_dir = demo.home.path().to_owned();
-    let open = OpenSession { id: session.id.clone(), project_dir, prompted: true, items_max: 200 };
+    let open =
+        OpenSession { id: session.id.clone(), project_dir, prompted: true, chosen: Default::default(), items_max: 200 };
     let history = soon("the session", demo.provider.load_session(open)).await.unwrap().history;
     let ends: Vec<_> = history.turns.iter().map(|turn| turn.status).collect();
-    use TurnRecordStatus::{Cancelled, Completed};
-    assert_eq!(ends, [Completed, Completed, Cancelled, Cancelled]);
+    use TurnRecordStatus::{Cancelled, Completed, Error};
+    assert_eq!(ends, [Completed, Error, Error, Cancelled, Cancelled]);
+    let errors: Vec<_> = history.turns.iter().filter_map(|turn| turn.error_message.as_deref()).collect();
+    assert_eq!(errors, ["The demo agent was asked to fail.", "Demo agent stopped unexpectedly"]);
+    assert_eq!(history.facts.options.as_ref().unwrap()[0].value, "terse");
     let took = |turn: &protocol::TurnRecord| turn.ended_at.unwrap().unix_ms() - turn.started_at.unix_ms();
-    assert!(took(&history.turns[0]) > 0 && took(&history.turns[2]) > 0, "{:?}", history.turns);
+    assert!(took(&history.turns[0]) > 0 && took(&history.turns[3]) > 0, "{:?}", history.turns);
     assert_eq!(history.facts.plan.as_ref().map(Vec::len), Some(3));
     let texts: Vec<_> = history.items.iter().filter_map(|item| Some(item.body.text()?.to_string())).collect();
     assert_eq!(texts.iter().filter(|text| text.starts_with("The quick brown fox")).count(), 2, "{texts:?}");
-    assert!(texts.iter().any(|text| text == "The demo agent was asked to fail."), "{texts:?}");
     let asked = history.items.iter().find_map(|item| match &item.body {
         ItemBody::ToolCall { tool: Some(detail), output: Some(output), .. } if detail.kind == ToolKind::Delete => {
-            Some(output.to_string())
+            Some((detail.permission.clone(), output.to_string()))
         }
         _ => None,
     });
-    assert_eq!(asked.as_deref(), Some("Permission asked, and answered with `allow`."));
+    let (permission, output) = asked.unwrap();
+    assert_eq!(permission.unwrap().decision, PermissionDecision::AllowedAutomatically);
+    assert_eq!(output, "Permission asked, and answered with `allow`.");
 }
 
 #[tokio::test]

@@ -227,6 +227,25 @@ async fn an_agent_that_does_not_end_a_cancelled_turn_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_message_to_an_agent_that_hangs_is_answered_with_what_to_do_and_a_restart_mends_it() {
+    let settings = AcpSettings { cancel_grace: Duration::from_secs(3), ..AcpSettings::default() };
+    let bench = Bench::with(&[], settings);
+    let mut session = bench.create().await;
+    bench.turn(&mut session, "say:before").await;
+    let turn = bench.send(&session, "say:words\nhold:never").await;
+    session.until("the words", |session| session.text().contains("words")).await;
+    let pid = rustix::process::Pid::from_raw(bench.pid().await.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until_end_of(&turn).await;
+    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
+    assert_eq!(refused.to_message().message, "Scripted does not answer. Restart it to go on.");
+    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
+    let turn = bench.turn(&mut session, "say:back").await;
+    assert_eq!(session.said(&turn), ["back"]);
+}
+
+#[tokio::test]
 async fn a_second_message_waits_for_nothing_and_is_refused() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
@@ -497,6 +516,50 @@ async fn a_mode_chosen_while_the_session_rests_is_set_before_its_next_message() 
     let turn = bench.turn(&mut session, "mode").await;
     assert_eq!(session.said(&turn), ["code"]);
     assert_eq!(mode(&session), Some("code"));
+}
+
+#[tokio::test]
+async fn what_the_user_chose_is_told_to_be_kept_and_set_again_after_a_restart_of_ours() {
+    let bench = Bench::new(&["fixed-mode"]);
+    let mut session = bench.create().await;
+    soon("the switch", bench.provider.set_option(&session.id, "mode", "code")).await.unwrap();
+    bench.turn(&mut session, "say:one").await;
+    let (id, chosen) = (session.id.clone(), session.chosen.clone());
+    assert_eq!(chosen, [("mode".to_owned(), "code".to_owned())].into());
+    soon("the end", bench.provider.shutdown()).await;
+
+    let bench = bench.again(&["fixed-mode"]);
+    let open = OpenSession { chosen, ..bench.open_session(&id) };
+    let loaded = soon("the session", bench.provider.load_session(open.clone())).await.unwrap();
+    assert_eq!(loaded.history.facts.options.as_ref().unwrap()[0].value, "code");
+    let mut session = Listener::new(loaded.session);
+    let turn = bench.turn(&mut session, "mode").await;
+    assert_eq!(session.said(&turn), ["code"]);
+    soon("the end", bench.provider.shutdown()).await;
+
+    // An agent that refuses it shows the past, and gets no message.
+    let bench = bench.again(&["fixed-mode"]);
+    bench.release("fixed-mode");
+    let loaded = soon("the session", bench.provider.load_session(open)).await.unwrap();
+    assert_eq!(loaded.history.turns.len(), 2);
+    let session = Listener::new(loaded.session);
+    let refused = soon("an answer", bench.provider.send_message(&session.id, "mode")).await.unwrap_err();
+    let ProviderError::LoadFailed { detail } = &refused else { panic!("{refused:?}") };
+    assert!(detail.contains("The mode is fixed."), "{detail}");
+}
+
+#[tokio::test]
+async fn what_was_chosen_before_the_first_message_is_set_in_the_session_that_is_created_anew() {
+    let bench = Bench::new(&[]);
+    let session = bench.create().await;
+    let chosen = [("mode".to_owned(), "code".to_owned()), ("gone".to_owned(), "x".to_owned())].into();
+    let open = OpenSession { prompted: false, chosen, ..bench.open_session(&session.id) };
+    drop(session);
+    until("it to be let go of", || !bench.provider.is_alive(&open.id)).await;
+    let loaded = soon("the session", bench.provider.load_session(open)).await.unwrap();
+    let mut session = Listener::new(loaded.session);
+    let turn = bench.turn(&mut session, "mode").await;
+    assert_eq!(session.said(&turn), ["code"]);
 }
 
 #[tokio::test]

@@ -47,6 +47,26 @@ impl Bench {
     }
 }
 
+/// Ten seconds of patience are in it, for the second turn.
+#[tokio::test]
+async fn a_turn_that_brings_too_much_is_stopped_and_the_next_message_is_answered_whether_the_program_obeys_or_not() {
+    let mut bench = Bench::new("");
+    bench.config.turn_bytes_max = 1024 * 1024;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await.unwrap();
+    let stopped = "The agent sent more than 1 MiB in one turn and was stopped. The rest is not shown.";
+    for (flood, processes) in [("flood:200000", 1), ("flood:200000\nstall", 2)] {
+        let turn = soon("the turn", provider.send_message(&session.id, flood)).await.unwrap();
+        session.until_end_of(&turn).await;
+        assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), stopped.into())));
+        let turn = soon("the next turn", provider.send_message(&session.id, "say:and on")).await.unwrap();
+        session.until_end_of(&turn).await;
+        assert_eq!(session.said(&turn), ["and on"]);
+        let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected).count();
+        assert_eq!(connected, processes, "{flood}");
+    }
+}
+
 /// TC-3.1c, TC-2.2f.
 #[tokio::test]
 async fn a_start_that_fails_leaves_nothing_behind_and_says_why() {
@@ -258,7 +278,13 @@ async fn a_session_is_kept_by_another_claude_code_and_not_by_who_only_says_its_w
     let provider = bench.provider();
     let open = async || {
         let id = AgentSessionId::parse(uuid::Uuid::new_v4().to_string()).unwrap();
-        let open = OpenSession { id, project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+        let open = OpenSession {
+            id,
+            project_dir: bench.project_dir(),
+            prompted: false,
+            chosen: Default::default(),
+            items_max: 10,
+        };
         Listener::new(provider.load_session(open).await.unwrap().session)
     };
     let mut free = open().await;

@@ -126,7 +126,13 @@ async fn an_id_that_is_not_a_uuid_is_not_taken_from_the_agent_and_never_given_to
     assert!(session.id == id && provider.is_alive(&id));
 
     let odd = AgentSessionId::parse("not-a-uuid").unwrap();
-    let open = OpenSession { id: odd.clone(), project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+    let open = OpenSession {
+        id: odd.clone(),
+        project_dir: bench.project_dir(),
+        prompted: false,
+        chosen: Default::default(),
+        items_max: 10,
+    };
     let mut opened = Listener::new(provider.load_session(open).await.unwrap().session);
     let turn = provider.send_message(&odd, "say:never").await.unwrap();
     opened.until_end_of(&turn).await;
@@ -143,7 +149,13 @@ async fn a_message_cancelled_before_the_agent_is_up_does_not_make_the_session_a_
     let bench = Bench::new(&format!("wait:{}", open_gate.display()));
     let provider = bench.provider();
     let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
-    let open = OpenSession { id: id.clone(), project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+    let open = OpenSession {
+        id: id.clone(),
+        project_dir: bench.project_dir(),
+        prompted: false,
+        chosen: Default::default(),
+        items_max: 10,
+    };
     let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
     let turn = provider.send_message(&id, "say:never").await.unwrap();
     provider.cancel_turn(&id).await.unwrap();
@@ -181,7 +193,13 @@ async fn a_session_killed_while_its_agent_starts_leaves_no_process() {
     let bench = Bench::new(&format!("wait:{}", gate.path().join("never").display()));
     let provider = bench.provider();
     let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
-    let open = OpenSession { id: id.clone(), project_dir: bench.project_dir(), prompted: false, items_max: 10 };
+    let open = OpenSession {
+        id: id.clone(),
+        project_dir: bench.project_dir(),
+        prompted: false,
+        chosen: Default::default(),
+        items_max: 10,
+    };
     let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
     let turn = provider.send_message(&id, "say:never").await.unwrap();
     soon("a process", async {

@@ -20,6 +20,7 @@ pub(crate) struct Listener {
     /// What was said of the states.
     pub(crate) details: Vec<String>,
     pub(crate) continuity: Vec<Continuity>,
+    pub(crate) chosen: std::collections::BTreeMap<String, String>,
     pub(crate) id: protocol::AgentSessionId,
     pub(crate) closed: bool,
     /// How many events came.
@@ -45,6 +46,7 @@ impl Listener {
             statuses: Vec::new(),
             details: Vec::new(),
             continuity: Vec::new(),
+            chosen: Default::default(),
             id: session.id,
             closed: false,
             heard: 0,
@@ -134,6 +136,7 @@ impl Listener {
                 self.details.extend(report.detail);
             }
             ProviderEvent::Continuity(continuity) => self.continuity.push(continuity),
+            ProviderEvent::Chosen(chosen) => self.chosen = chosen,
             ProviderEvent::IdChanged(id) => self.id = id,
         }
     }

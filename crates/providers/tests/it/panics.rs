@@ -91,6 +91,7 @@ async fn a_panic_in_a_session_of_claude_code_ends_its_turn_and_its_process_and_i
         id: session.id.clone(),
         project_dir: bench.project_dir(),
         prompted: false,
+        chosen: Default::default(),
         items_max: 10,
     };
     let mut again = Listener::new(soon("the session", provider.load_session(open)).await.unwrap().session);

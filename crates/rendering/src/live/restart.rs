@@ -97,6 +97,13 @@ impl Watch for Search<'_> {
                 self.end_leaf();
                 self.child(range.start);
             }
+            // It says nothing about its list: in a loose one it may be all there is of an item.
+            Event::TaskListMarker(_) => {
+                self.begin_item_text(range.start);
+                if let Some(leaf) = &mut self.leaf {
+                    leaf.other(range, false);
+                }
+            }
             Event::Html(line) => self.html_line(range.start, line, html),
             event => {
                 self.inline(range.start);
@@ -203,11 +210,16 @@ impl<'a> Search<'a> {
 
     /// Inline content; directly in an item it is the paragraph of a tight list.
     fn inline(&mut self, at: usize) {
-        if self.leaf.is_none()
-            && !self.opaque
+        if !self.opaque
             && let [.., Level::List { loose, .. }, Level::Item { .. }] = &mut self.levels[..]
         {
             loose.get_or_insert(false);
+        }
+        self.begin_item_text(at);
+    }
+
+    fn begin_item_text(&mut self, at: usize) {
+        if self.leaf.is_none() && !self.opaque && matches!(self.levels.last(), Some(Level::Item { .. })) {
             self.child(at);
             self.begin_leaf(at);
         }
@@ -393,8 +405,9 @@ fn item_marker(source: &str, start: usize, content: usize, column: usize) -> Opt
     let indent = before.len().checked_sub(column)?;
     let spaces = sign.len() - sign.trim_end_matches(' ').len();
     let plain = indent < 4
-        // No tab, and not in the line of a footnote's label.
+        // No tab, not in the line of a footnote's label, and in quotes that begin where a guard's do.
         && before.bytes().all(|byte| byte != b'\t' && byte != b'[')
+        && before.bytes().skip(column).all(|byte| byte == b' ')
         && (1..=4).contains(&spaces)
         && sign.trim_end_matches(' ').bytes().all(|byte| byte.is_ascii_digit() || b"-*+.)".contains(&byte))
         && sign.bytes().filter(|byte| b"-*+.)".contains(byte)).count() == 1;

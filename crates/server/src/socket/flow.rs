@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::progress::Written;
+
 /// Requests read in a row before the writer has its turn. A client that asks and asks without reading the answers is
 /// no longer read from, so that its answers need not be kept for it; the hub's outbox has room for many times this.
 const ASKED_AHEAD_MAX: usize = 256;
@@ -16,15 +18,17 @@ pub(super) struct Flow {
     asked_ahead: AtomicUsize,
     writing: AtomicBool,
     wrote: Notify,
+    written: Written,
 }
 
 impl Flow {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(written: Written) -> Self {
         Self {
             heard_at: Mutex::new(Instant::now()),
             asked_ahead: AtomicUsize::new(0),
             writing: AtomicBool::new(false),
             wrote: Notify::new(),
+            written,
         }
     }
 
@@ -33,14 +37,24 @@ impl Flow {
         *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Done when the peer has said nothing for so long.
+    /// Done when the peer has said nothing for so long. While it takes a long answer it has not seen the ping behind that:
+    /// then only standing still counts, and its time begins anew when it has all of it.
     pub(super) async fn silent_for(&self, limit: Duration) {
+        let (mut taken, mut was_writing) = (0, false);
         loop {
             let deadline = *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) + limit;
-            if Instant::now() >= deadline {
+            if Instant::now() < deadline {
+                was_writing = false;
+                tokio::time::sleep_until(deadline).await;
+                continue;
+            }
+            let before = std::mem::replace(&mut taken, self.written.load(Ordering::Relaxed));
+            let is_writing = self.writing.load(Ordering::Acquire);
+            if !is_writing && !was_writing || before == taken {
                 return;
             }
-            tokio::time::sleep_until(deadline).await;
+            was_writing = is_writing;
+            tokio::time::sleep(limit).await;
         }
     }
 
@@ -82,7 +96,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_reads_no_answers_is_not_read_from() {
-        let flow = Flow::new();
+        let flow = Flow::new(Written::default());
         let (written, stalled) = oneshot::channel::<()>();
         let mut write = std::pin::pin!(flow.during_write(stalled));
         assert!(write.as_mut().now_or_never().is_none());
@@ -99,16 +113,58 @@ mod tests {
 
     #[tokio::test]
     async fn requests_without_an_answer_hold_nothing_up() {
-        let flow = Flow::new();
+        let flow = Flow::new(Written::default());
         for _ in 0..10 * ASKED_AHEAD_MAX {
             flow.room_to_read().await;
             flow.asked();
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_a_long_answer_is_not_silent_until_it_stands_still() {
+        let (written, limit) = (Written::default(), Duration::from_secs(60));
+        let flow = Flow::new(Written::clone(&written));
+        let begun = Instant::now();
+        let (end, ending) = oneshot::channel::<()>();
+        let peer = async {
+            // It takes a little every ten seconds for ten minutes, and then nothing more.
+            for _ in 0..60 {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                written.fetch_add(1, Ordering::Relaxed);
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = flow.silent_for(limit) => {}
+            _ = flow.during_write(ending) => {}
+            () = peer => {}
+        }
+        drop(end);
+        let patience = begun.elapsed();
+        assert!((Duration::from_secs(600)..=Duration::from_secs(720)).contains(&patience), "{patience:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_written_in_passing_is_no_excuse_for_silence() {
+        let (written, limit) = (Written::default(), Duration::from_secs(60));
+        let flow = Flow::new(Written::clone(&written));
+        let begun = Instant::now();
+        let pings = async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(20)).await;
+                flow.during_write(async { written.fetch_add(2, Ordering::Relaxed) }).await;
+            }
+        };
+        tokio::select! {
+            () = flow.silent_for(limit) => {}
+            () = pings => {}
+        }
+        assert_eq!(begun.elapsed(), limit);
+    }
+
     #[tokio::test]
     async fn only_silence_counts_as_silence() {
-        let flow = Flow::new();
+        let flow = Flow::new(Written::default());
         flow.silent_for(Duration::from_millis(1)).await;
         flow.heard();
         assert!(flow.silent_for(Duration::from_secs(3600)).now_or_never().is_none());

@@ -1,3 +1,5 @@
+//! What is swallowed and what passes, in any chunks.
+
 use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 use tokio_tungstenite::WebSocketStream;

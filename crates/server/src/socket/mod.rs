@@ -6,7 +6,9 @@
 
 mod flow;
 mod frame_limit;
+mod progress;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -29,6 +31,7 @@ use crate::error::Failure;
 use crate::{App, Patience};
 use flow::Flow;
 use frame_limit::{FrameLimit, NOTICE};
+use progress::{Progress, Written};
 
 /// The longest message a client may send; a longer one is answered with an error.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
@@ -43,7 +46,7 @@ const BATCH_FRAMES_MAX: usize = 64;
 /// Client messages are small; the read buffer is allocated at once for each window.
 const READ_BUFFER_BYTES: usize = 8 * 1024;
 
-type Socket = WebSocketStream<FrameLimit<TokioIo<hyper::upgrade::Upgraded>>>;
+type Socket = WebSocketStream<FrameLimit<Progress<TokioIo<hyper::upgrade::Upgraded>>>>;
 
 pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Response {
     let accept = match accept_key(request.method(), request.headers()) {
@@ -61,10 +64,12 @@ pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Res
     app.sockets.spawn(async move {
         match upgraded.await {
             Ok(upgraded) => {
-                let io = FrameLimit::new(TokioIo::new(upgraded), MESSAGE_BYTES_MAX);
+                let written = Written::default();
+                let io = Progress::new(TokioIo::new(upgraded), Arc::clone(&written));
+                let io = FrameLimit::new(io, MESSAGE_BYTES_MAX);
                 let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config())).await;
                 let (window, frames) = hub.connect(kind);
-                serve(socket, window, frames, patience).await;
+                serve(socket, written, window, frames, patience).await;
             }
             Err(error) => tracing::debug!("a WebSocket was given up before it began: {error}"),
         }
@@ -118,9 +123,9 @@ enum End {
     Broken(Box<Error>),
 }
 
-async fn serve(socket: Socket, window: Window, mut frames: Frames, patience: Patience) {
+async fn serve(socket: Socket, written: Written, window: Window, mut frames: Frames, patience: Patience) {
     let (mut sink, mut stream) = socket.split();
-    let flow = Flow::new();
+    let flow = Flow::new(written);
     let end = tokio::select! {
         end = read(&mut stream, &window, &flow) => end,
         end = write(&mut sink, &window, &mut frames, &flow, patience.ping_every) => end,

@@ -6,9 +6,9 @@
 
 mod asked;
 mod fall;
+mod kept;
 mod past;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -22,10 +22,11 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use upserts::{Emission, ItemUpdate};
 
+use self::kept::Switches;
 use crate::attention::Watch;
 use crate::error::ServiceError;
 use crate::frame::Frame;
-use crate::hub::{HubCore, Requester};
+use crate::hub::{HubCore, Place, Requester};
 use crate::item::ItemCell;
 use crate::outbox::Outbox;
 use crate::transcript::Transcript;
@@ -114,6 +115,9 @@ enum Done {
     Cancelled(Result<(), ProviderError>, Option<Requester>, Reply<()>),
     Killed(Result<(), ProviderError>, Reply<()>),
     IdChanged(SessionId, Result<(), catalog::CatalogError>),
+    /// It is in the catalog, or could not be saved, and that was told.
+    SwitchesKept,
+    PromptedKept,
 }
 
 pub(crate) struct Session {
@@ -138,8 +142,11 @@ pub(crate) struct Session {
     /// The message on its way to the agent, by its number; none once its turn has begun.
     sending: Option<u64>,
     sends: u64,
-    /// A turn has begun, so the agent has a record of this session; the file may say so a moment later.
+    /// The agent gave it another id since it was opened here.
+    begun_anew: bool,
+    /// A turn has begun under its present id, so the agent has a record of this session; the file may say so a moment later.
     prompted: bool,
+    switches: Switches,
     /// Archived: leaves as soon as what runs has ended.
     leaving: bool,
     /// What runs is being ended because someone asked for it.
@@ -179,19 +186,24 @@ impl Session {
         hub: Arc<HubCore>,
         id: SessionId,
         provider: Arc<dyn Provider>,
-        project_dir: PathBuf,
-        prompted: bool,
+        place: Place,
         commands: mpsc::Receiver<Command>,
     ) -> Self {
         let mut this = Self::new(hub, id, provider, commands);
-        this.load(project_dir, prompted, HISTORY_ITEMS_LOADED);
+        this.load(place);
         this
     }
 
-    fn load(&mut self, project_dir: PathBuf, prompted: bool, items_max: usize) {
+    fn load(&mut self, Place { directory, prompted, chosen }: Place) {
         self.loading = true;
         self.watch.loading(true);
-        let open = OpenSession { id: self.id.agent_session_id(), project_dir, prompted, items_max };
+        let open = OpenSession {
+            id: self.id.agent_session_id(),
+            project_dir: directory,
+            prompted: prompted || self.prompted,
+            chosen: self.switches.heard.clone().unwrap_or(chosen),
+            items_max: HISTORY_ITEMS_LOADED,
+        };
         let provider = Arc::clone(&self.provider);
         self.calls.spawn(async move { Done::Loaded(provider.load_session(open).await) });
     }
@@ -217,7 +229,9 @@ impl Session {
             fetching_older: false,
             sending: None,
             sends: 0,
+            begun_anew: false,
             prompted: false,
+            switches: Switches::default(),
             leaving: false,
             killing: false,
             drain: None,
@@ -322,14 +336,16 @@ impl Session {
             ProviderEvent::Emission(Emission::Turn(event)) => self.hear_turn(event),
             ProviderEvent::Facts(facts) => {
                 self.facts.merge(facts.clone());
-                self.tell_members(ServerMessage::SessionFacts { session_id: self.id.clone(), facts });
+                self.publish_facts(facts);
             }
             ProviderEvent::Status(report) => self.hear_status(report),
             ProviderEvent::Continuity(continuity) => {
                 self.watch.continuity(continuity);
                 self.publish_state();
             }
+            ProviderEvent::Chosen(options) => self.switched(options),
             ProviderEvent::IdChanged(agent_id) => {
+                (self.begun_anew, self.prompted) = (true, false);
                 let new = SessionId::new(&self.id.cli_type(), &agent_id);
                 let (hub, old) = (Arc::clone(&self.hub), self.id.clone());
                 self.renaming = true;
@@ -356,6 +372,7 @@ impl Session {
         } else {
             self.sending = None;
             self.prompted = true;
+            self.keep_prompted();
         }
         let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event };
         // A window that asked gets it as its answer. It is told once, so that the second time it asked is only confirmed.
@@ -405,8 +422,8 @@ impl Session {
     fn wake(&mut self, command: Command) {
         self.waiting.push(command);
         match self.hub.place_of(&self.id) {
-            Ok((project_dir, prompted)) => {
-                self.load(project_dir, prompted || self.prompted, HISTORY_ITEMS_LOADED);
+            Ok(place) => {
+                self.load(place);
                 self.publish_state();
             }
             Err(error) => {
@@ -463,9 +480,15 @@ impl Session {
                 self.hub.rename_session(&self.id, &new);
                 self.id = new;
                 self.publish_state();
+                self.keep_switches();
+                if self.prompted {
+                    self.keep_prompted();
+                }
                 self.resume_waiting();
             }
             Done::IdChanged(new, Err(error)) => self.rename_failed(&new, &error),
+            Done::SwitchesKept => self.switches_kept(),
+            Done::PromptedKept => {}
         }
     }
 
@@ -480,6 +503,14 @@ impl Session {
         let (seq, cell) = self.transcript.upsert(update);
         for (_, outbox) in &self.members {
             outbox.push_item(&self.id, seq, &cell);
+        }
+    }
+
+    fn publish_facts(&self, more: SessionFacts) {
+        let frame = |facts| Frame::of(ServerMessage::SessionFacts { session_id: self.id.clone(), facts }, None);
+        let (more, all) = (frame(more), std::cell::OnceCell::new());
+        for (_, outbox) in &self.members {
+            outbox.push_facts(&self.id, more.clone(), || all.get_or_init(|| frame(self.facts.clone())).clone());
         }
     }
 

@@ -42,6 +42,8 @@ struct Strings {
     past: u64,
     /// The id under which every session goes on that is loaded.
     goes_on_as: Option<AgentSessionId>,
+    /// How each session was opened that was loaded.
+    opened: Vec<OpenSession>,
     /// How many items each call for older ones wanted.
     asked_for: Vec<usize>,
 }
@@ -61,6 +63,11 @@ impl Puppet {
 
     pub(crate) fn goes_on_as(&self, id: Option<&SessionId>) {
         self.strings.lock().unwrap().goes_on_as = id.map(SessionId::agent_session_id);
+    }
+
+    /// How the last session was opened.
+    pub(crate) fn opened(&self) -> OpenSession {
+        self.strings.lock().unwrap().opened.last().unwrap().clone()
     }
 
     pub(crate) fn asked_for(&self) -> Vec<usize> {
@@ -230,7 +237,8 @@ impl Provider for Puppet {
     async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
         self.called("load")?;
         let (past, id) = {
-            let strings = self.strings.lock().unwrap();
+            let mut strings = self.strings.lock().unwrap();
+            strings.opened.push(session.clone());
             (strings.past, strings.goes_on_as.clone().unwrap_or_else(|| session.id.clone()))
         };
         let history = past_before(&SessionId::new(&self.cli_type, &session.id), past, session.items_max);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::{ClientMessage, ErrorCode, ServerFrame, TurnEvent};
+use protocol::{ClientMessage, TurnEvent};
 
 use super::{Figure, assert_peak, forget_peak, memory_kib};
 use crate::{Desk, Screen, Window};
@@ -17,8 +17,8 @@ const MANY_TURNS_KIB_MAX: u64 = 1024 * 1024;
 /// For the agent to say what nobody shows any more.
 const FLOOD_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// So many mebibytes in one turn, which is more than a turn may bring: it ends with a word about it, the rest is read and
-/// let go, and the session goes on.
+/// So many mebibytes in one turn, which is more than a turn may bring. It ends with a word about it, and is cancelled at an
+/// agent that does not listen: the rest is read and let go until the agent is out of its patience, and the session goes on.
 ///
 /// # Panics
 /// When it does not, or the server takes too much memory.
@@ -33,8 +33,8 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     let TurnEvent::TurnError { error_message, .. } = end else { panic!("the turn ended with {end:?}") };
     let mut figures = vec![Figure::time(format!("{mebibytes} MiB in one turn: until it is stopped"), begun)];
     figures.push(Figure::new("what the user is told", error_message));
-    // The agent goes on with what nobody shows any more, and has to be read before it can hear the next message.
-    let next = next_turn(&mut screen, &mut window).await;
+    // Sent at once. It waits while the agent still has the turn that was stopped.
+    let next = long_turn(&mut screen, &mut window, "again:still here").await;
     assert!(matches!(next, TurnEvent::TurnComplete { .. }), "the turn after it ended with {next:?}");
     assert_eq!(screen.said().last(), Some(&"still here"));
     figures.push(Figure::time("until the next turn is over", begun));
@@ -85,6 +85,7 @@ pub async fn many_turns(messages: usize, script: &str, bytes: usize) -> Vec<Figu
 /// Sends, and shows everything up to the end of that turn, however long it takes.
 async fn long_turn(screen: &mut Screen, window: &mut Window, content: &str) -> TurnEvent {
     let message = ClientMessage::SessionSend { session_id: screen.session.clone(), content: content.into() };
+    screen.turns.clear();
     window.ask(&message).await;
     let reading = tokio::time::timeout(FLOOD_TIME_MAX, async {
         loop {
@@ -95,22 +96,4 @@ async fn long_turn(screen: &mut Screen, window: &mut Window, content: &str) -> T
         }
     });
     reading.await.unwrap_or_else(|_| panic!("the turn never ended"))
-}
-
-/// Until it is taken: the agent may still be saying what nobody listens to.
-async fn next_turn(screen: &mut Screen, window: &mut Window) -> TurnEvent {
-    let content = "again:still here".to_owned();
-    let message = ClientMessage::SessionSend { session_id: screen.session.clone(), content };
-    let mut looks = tokio::time::interval(Duration::from_millis(200));
-    let patience = tokio::time::timeout(FLOOD_TIME_MAX, async {
-        loop {
-            looks.tick().await;
-            match window.try_call(&message).await {
-                Ok(answer) => break screen.take(&ServerFrame { message: answer, request_id: None }),
-                Err(error) => assert_eq!(error.code, ErrorCode::TurnInProgress, "{error:?}"),
-            }
-        }
-    });
-    patience.await.unwrap_or_else(|_| panic!("the agent never came to an end"));
-    screen.until_turn_end(window).await
 }

@@ -31,7 +31,7 @@ pub async fn many_windows(windows: usize, pieces: usize) -> Vec<Figure> {
     let mut watching = join_all(opening).await;
     let mut figures = vec![Figure::time(format!("{windows} windows open the session"), begun)];
     let (idle, _) = memory_kib(&desk.app);
-    figures.push(Figure::memory("memory for each, idle", idle.saturating_sub(before) / windows as u64));
+    figures.push(Figure::new("memory for each, idle", format!("{} KiB", idle.saturating_sub(before) / windows as u64)));
 
     let begun = Instant::now();
     let content = format!("think:hm\npaced:{pieces} mixed\ncall:c1 ls\noutput:c1 a\ndone:c1 0\nflood:{pieces}");

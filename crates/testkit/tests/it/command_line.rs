@@ -69,11 +69,12 @@ async fn a_session_is_made_spoken_to_and_listed_without_a_page() {
     let id = new_session(&desk).await;
     assert!(id.starts_with("codex:"), "{id}");
 
-    let asked = "think:Hm\nsay:Two \nsay:words\ncall:c cargo test\noutput:c one\ndone:c 2\nsay:And more";
+    let asked = "think:Hm\nsay:Two \nsay:words\ncall:c cargo test\noutput:c one\ndone:c 2\nplan:one,two\nsay:And more";
     let (code, out, beside) = said(&desk.app.run(&["send", &id, asked]).await);
     assert_eq!((code, out.as_str()), (0, "Two words\n\nAnd more\n"), "nothing but the answer is on standard output");
     assert!(beside.contains("Thinking…\n") && beside.contains("• cargo test\n"), "{beside}");
     assert!(beside.contains("  Failed: exit 2\n    one\n"), "{beside}");
+    assert!(beside.contains("Plan\n") && beside.contains(" one\n") && beside.contains(" two\n"), "{beside}");
 
     let (code, out, beside) = said(&desk.app.run(&["send", &id, "--quiet", "think:Hm\nsay:Short"]).await);
     assert_eq!((code, out.as_str(), beside.as_str()), (0, "Short\n", ""));
@@ -138,9 +139,16 @@ async fn a_turn_that_fails_or_is_cancelled_elsewhere_has_an_exit_code_of_its_own
 
     let (child, _out) = started(desk.app.command(&["send", &id, "say:Half\nhold:never"]), "Half").await;
     let (code, _, beside) = said(&desk.app.run(&["send", &id, "say:No"]).await);
-    assert_eq!((code, beside.as_str()), (6, "liminal-builder: The agent is still working\n"));
+    assert_eq!(code, 6);
+    assert!(beside.starts_with("liminal-builder: The agent is still working\n"), "{beside}");
+    assert!(beside.contains("liminal-builder cancel"), "it says what can be done: {beside}");
     assert_eq!(said(&desk.app.run(&["cancel", &id]).await), (0, "Stopped\n".into(), String::new()));
     assert_eq!(ended(child).await.0, Some(7));
+    let (code, out, _) = said(&desk.app.run(&["attach", "--wait", &id]).await);
+    assert_eq!(code, 7);
+    let (failed, stopped) = out.split_once("> say:Half").unwrap();
+    assert!(failed.contains("Turn failed: ") && failed.contains("on strike"), "{out}");
+    assert!(stopped.contains("Half\nStopped\n"), "{out}");
     let again = json(&desk.app.run(&["cancel", "--json", &id]).await);
     assert_eq!(again, serde_json::json!({"sessionId": id, "cancelled": false}));
 }

@@ -158,7 +158,7 @@ fn a_flood_ends_the_turn_with_an_error_and_keeps_what_came_before() {
     let said = turn.said();
     assert_eq!(
         said.last().unwrap(),
-        "turn error AGENT_PROTOCOL_ERROR The agent sent more than 1 MiB in one turn. The rest is not shown."
+        "turn error AGENT_PROTOCOL_ERROR The agent sent more than 1 MiB in one turn and was stopped. The rest is not shown."
     );
     assert!(turn.processor.is_finished());
 }

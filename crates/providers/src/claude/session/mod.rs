@@ -6,7 +6,7 @@
 mod hear;
 mod life;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -144,7 +144,7 @@ pub(super) struct Session {
     asked: u64,
     options: Vec<ConfigOption>,
     /// What the user set, for the next process too.
-    chosen: HashMap<String, String>,
+    chosen: BTreeMap<String, String>,
     /// The agent was told to plan by the user, not by itself.
     plans_for_user: bool,
     /// Something was said before, which a new process ought to remember.
@@ -154,6 +154,10 @@ pub(super) struct Session {
     silence_told: bool,
     idle_since: Option<Instant>,
     cancelling_until: Option<Instant>,
+    /// The turn brought more than a turn may and is over for everyone but the program.
+    is_stopped: bool,
+    /// The message that waits for the program to end that turn too.
+    held: Option<(String, Reply<TurnId>)>,
 }
 
 impl Session {
@@ -164,10 +168,11 @@ impl Session {
         handle: SessionHandle,
         events: mpsc::Sender<ProviderEvent>,
         has_past: bool,
+        chosen: BTreeMap<String, String>,
     ) -> Self {
         let translator = Translator::new(Source::Live, shared.cli_type.clone(), id.clone());
         Self {
-            outlet: Outlet::new(translator.session_id().clone(), events),
+            outlet: Outlet::new(translator.session_id().clone(), events, shared.config.turn_bytes_max),
             translator,
             lifecycle: Lifecycle::default(),
             born: Instant::now(),
@@ -181,14 +186,16 @@ impl Session {
             pending: HashMap::new(),
             asked: 0,
             options: Vec::new(),
-            chosen: HashMap::new(),
-            plans_for_user: false,
+            plans_for_user: chosen.get(facts::MODE).is_some_and(|mode| mode == facts::PLAN),
+            chosen,
             has_past,
             continuity: Continuity::Dormant,
             last_heard: Instant::now(),
             silence_told: false,
             idle_since: None,
             cancelling_until: None,
+            is_stopped: false,
+            held: None,
             shared,
             recorded_as: id.clone(),
             id,
@@ -230,6 +237,7 @@ impl Session {
                 report = exited(&self.process, output_ended) => self.exited(report).await,
                 () = sleep_until(deadline) => self.on_time().await,
             }
+            self.stop_flood();
         }
     }
 
@@ -239,6 +247,7 @@ impl Session {
                 self.waiting.push(reply);
                 self.want_process();
             }
+            Command::Send { text, reply } if self.is_stopped && self.held.is_none() => self.held = Some((text, reply)),
             Command::Send { text, reply } => {
                 let sent = self.send(text);
                 let _ = reply.send(sent);
@@ -291,9 +300,27 @@ impl Session {
         Ok(turn)
     }
 
+    /// A turn that brought more than it may is cancelled, so that the program ends it too. What was sent meanwhile follows.
+    fn stop_flood(&mut self) {
+        let is_running = self.translator.turn().is_some();
+        if is_running && !self.is_stopped && self.outlet.is_full() {
+            tracing::warn!(session = %self.id, "a turn brought too much and is stopped");
+            self.is_stopped = true;
+            self.cancel();
+        } else if !is_running && self.is_stopped {
+            self.is_stopped = false;
+            if let Some((text, reply)) = self.held.take() {
+                let _ = reply.send(self.send(text));
+            }
+        }
+    }
+
     /// Stops the running turn. A message the program has not begun with is taken back first, or it would begin after.
     fn cancel(&mut self) {
         let Some(turn) = self.translator.turn().cloned() else { return };
+        if let Some((_, reply)) = self.held.take() {
+            let _ = reply.send(Err(ProviderError::TurnInProgress));
+        }
         if self.unsent.take().is_some() || self.process.is_none() {
             return self.close_turn(ResponseStatus::Cancelled);
         }
@@ -334,7 +361,10 @@ impl Session {
 
     /// An option has a new value; it is told, and kept for the next process.
     fn option_is(&mut self, option: &str, value: &str) {
-        self.chosen.insert(option.into(), value.into());
+        let before = self.chosen.insert(option.into(), value.into());
+        if before.as_deref() != Some(value) {
+            self.outlet.say(ProviderEvent::Chosen(self.chosen.clone()));
+        }
         if option == facts::MODE {
             self.plans_for_user = value == facts::PLAN;
         }

@@ -74,7 +74,13 @@ impl Bench {
     }
 
     fn open(&self, id: &protocol::AgentSessionId) -> OpenSession {
-        OpenSession { id: id.clone(), project_dir: self.project_dir(), prompted: true, items_max: 200 }
+        OpenSession {
+            id: id.clone(),
+            project_dir: self.project_dir(),
+            prompted: true,
+            chosen: Default::default(),
+            items_max: 200,
+        }
     }
 }
 

@@ -23,6 +23,7 @@
 //! huge:BYTES         one line of so many bytes, in an update
 //! flood:COUNT        so many pieces of the answer, as fast as the pipe takes them
 //! big-flood:MIB      so much text in pieces of 64 KiB
+//! endless            the same without end, until it is cancelled
 //! paced:COUNT SHAPE  so many pieces of 24 bytes, one every 2 ms: a `paragraph`, a `code` block or `mixed`
 //! unended            half a line, and then nothing
 //! hold:GATE          waits for a gate; a cancel ends the prompt here
@@ -159,6 +160,12 @@ impl Scene<'_> {
                 self.said.push_str(&"12345678 ".repeat(count(rest)));
             }
             "big-flood" => self.flood(&"x".repeat(64 * 1024), count(rest) * 16),
+            "endless" => {
+                while !self.agent.is_cancelled(self.session) {
+                    self.flood(&"x".repeat(64 * 1024), 16);
+                }
+                return false;
+            }
             "paced" => self.paced(count(name), text),
             "unended" => self.agent.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd"),
             "hold" => return self.agent.hold(rest, self.session),

@@ -1,0 +1,75 @@
+// many-tabs.spec.js: tabs that were open before this server was started, many of them, with long titles.
+import { current, expect, sessionRow, tab, test } from "./app.js";
+import { writeSessions } from "./past.js";
+
+/** A window with a tab for each of these sessions. @param {import("@playwright/test").Page} page @param {import("./app.js").App} app @param {string[]} titles @param {number} active */
+async function openPast(page, app, titles, active) {
+  await app.stop();
+  const ids = writeSessions(app, titles);
+  await app.start();
+  await page.addInitScript((tabs) => {
+    if (window === top && !localStorage.getItem("liminal:tabs")) localStorage.setItem("liminal:tabs", JSON.stringify(tabs));
+  }, { openTabs: ids, tabOrder: ids, activeTab: ids[active] });
+  await page.goto(app.link);
+  await expect(page.locator(".tab")).toHaveCount(titles.length);
+}
+
+test("of many tabs only the one in view is loaded; another when it is first shown, and then it stays", async ({ startApp, page }) => {
+  const app = await startApp();
+  await openPast(page, app, Array.from({ length: 60 }, (_, at) => `Session ${at}`), 40);
+  await expect(current(page).getByText("Answer to 40.")).toBeVisible();
+  await expect(tab(page, /^Session 40$/)).toHaveAttribute("data-current", "");
+  // The one in view, and one without a session for what is opened next.
+  await expect(page.locator("iframe.portlet")).toHaveCount(1);
+  await expect(page.locator("iframe")).toHaveCount(2);
+  await tab(page, /^Session 41$/).click();
+  await expect(current(page).getByText("Answer to 41.")).toBeVisible();
+  await tab(page, /^Session 40$/).click();
+  await expect(page.locator("iframe.portlet")).toHaveCount(2);
+  await expect(current(page).getByText("Answer to 40.")).toBeVisible();
+});
+
+test("after a reload the sessions that run are loaded behind the one in view", async ({ startApp, page }) => {
+  const app = await startApp();
+  await openPast(page, app, ["Session 0", "Session 1", "Session 2"], 0);
+  await expect(current(page).getByText("Answer to 0.")).toBeVisible();
+  await tab(page, "Session 1").click();
+  await expect(current(page).getByText("Answer to 1.")).toBeVisible();
+  await page.reload();
+  await expect(current(page).getByText("Answer to 1.")).toBeVisible();
+  await expect(page.locator("iframe.portlet")).toHaveCount(2);
+  const hidden = page.frameLocator("iframe.portlet:not([data-current])");
+  await tab(page, "Session 0").click();
+  await expect(current(page).getByText("Answer to 0.")).toBeVisible();
+  await expect(hidden.getByText("Answer to 1.")).toBeAttached();
+});
+
+test("in a narrow tab × stands in the glyph's place and leaves the title its room", async ({ startApp, page }) => {
+  const app = await startApp();
+  await openPast(page, app, Array.from({ length: 14 }, (_, at) => `Session with number ${at}`), 3);
+  const here = page.locator(".tab[data-current]");
+  const there = page.locator(".tab").nth(4);
+  expect((await here.boundingBox())?.width).toBe(112);
+  const width = async (/** @type {import("@playwright/test").Locator} */ node) => (await node.locator(".tab-title").boundingBox())?.width ?? 0;
+  expect(await width(here)).toBeGreaterThanOrEqual(await width(there));
+  const [close, glyph] = [await here.locator(".tab-close").boundingBox(), await there.locator(".tab-slot").boundingBox()];
+  const [from, other] = [await here.boundingBox(), await there.boundingBox()];
+  // As far from the tab's end.
+  expect(Math.abs(((from?.x ?? 0) - (close?.x ?? 0) - (close?.width ?? 0) / 2) - ((other?.x ?? 0) - (glyph?.x ?? 0) - (glyph?.width ?? 0) / 2))).toBeLessThanOrEqual(4);
+});
+
+test("a title that is read from right to left keeps its beginning in a tab and in the sidebar", async ({ startApp, page }) => {
+  const app = await startApp();
+  const title = "إصلاح تسجيل الدخول ثم اختبار كل شيء مرة أخرى with words of the other kind behind it";
+  await openPast(page, app, [title, ...Array.from({ length: 13 }, (_, at) => `Session ${at}`)], 0);
+  for (const node of [page.locator(".tab .tab-title").first(), sessionRow(page, "with words").locator(".row-title")]) {
+    const cut = await node.evaluate((element) => {
+      const range = document.createRange();
+      range.setStart(/** @type {Node} */ (element.firstChild), 0);
+      range.setEnd(/** @type {Node} */ (element.firstChild), 1);
+      const [letter, room] = [range.getBoundingClientRect(), element.getBoundingClientRect()];
+      return { wide: element.scrollWidth > element.clientWidth, seen: letter.left >= room.left - 1 && letter.right <= room.right + 1 };
+    });
+    expect(cut).toEqual({ wide: true, seen: true });
+  }
+});

@@ -1,0 +1,111 @@
+// windows.spec.js: two windows of one workspace, and a window whose server is away.
+import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import { writeSessions } from "./past.js";
+
+/** @typedef {import("@playwright/test").Page} Page */
+
+/** @param {Page} page */
+const titles = (page) => page.locator(".tab .tab-title").allTextContents();
+/** @param {Page} page @param {string} project @param {string} words */
+async function talk(page, project, words) {
+  const frame = await newSession(page, project);
+  await send(frame, words);
+  await expect(tab(page, words)).toBeVisible();
+  await finished(frame);
+}
+
+test("each window keeps its own tabs over a reload, and a new one begins with those of all", async ({ startApp, page: shell, context }) => {
+  test.slow();
+  const app = await startApp();
+  await app.stop();
+  writeSessions(app, ["hello one", "hello two", "hello three"]);
+  await app.start();
+  await shell.goto(app.link);
+  for (const words of ["hello one", "hello two"]) await sessionRow(shell, words).click();
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await expect.poll(() => titles(other)).toEqual(["hello one", "hello two"]);
+  await sessionRow(shell, "hello three").click();
+  await expect(tab(shell, "hello three")).toHaveAttribute("data-current", "");
+  await tab(other, "hello one").click();
+  await expect(tab(other, "hello one")).toHaveAttribute("data-current", "");
+  await tab(other, "hello two").click({ button: "middle" });
+  await expect.poll(() => titles(other)).toEqual(["hello one"]);
+  await shell.reload();
+  await expect.poll(() => titles(shell)).toEqual(["hello one", "hello two", "hello three"]);
+  await expect(tab(shell, "hello three")).toHaveAttribute("data-current", "");
+  await other.reload();
+  await expect.poll(() => titles(other)).toEqual(["hello one"]);
+  await tab(shell, "hello two").click();
+  await expect(tab(shell, "hello two")).toHaveAttribute("data-current", "");
+  const third = await context.newPage();
+  await third.goto(app.link);
+  await expect.poll(() => titles(third)).toEqual(["hello one", "hello two", "hello three"]);
+  await expect(tab(third, "hello two")).toHaveAttribute("data-current", "");
+});
+
+test("TC-1.3b: a project removed while a window was away is gone from it, with its tabs, when it is back", async ({ app, shell, context, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  await addProject(shell, app.directory("atlas"));
+  await talk(shell, "atlas", "hello atlas");
+  await talk(shell, "ferry", "hello ferry");
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await expect(sessionRow(other, "hello ferry")).toBeVisible();
+  quiet.serverMayGo = true;
+  // Only this window does not find the server again.
+  await shell.route("**/api/health", (route) => route.abort());
+  await app.restart();
+  await expect(shell.locator("#offline")).toBeVisible();
+  await expect(other.locator("#offline")).toBeHidden();
+  await projectRow(other, "ferry").click({ button: "right" });
+  await other.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  await expect(projectRow(other, "ferry")).toHaveCount(0);
+  await shell.unroute("**/api/health");
+  await expect(shell.locator("#offline")).toBeHidden();
+  await expect(projectRow(shell, "ferry")).toHaveCount(0);
+  await expect.poll(() => titles(shell)).toEqual(["hello atlas"]);
+  await expect(shell.locator("iframe.portlet")).toHaveCount(1);
+  await expect(tab(shell, "hello atlas")).toHaveAttribute("data-current", "");
+  await shell.keyboard.press("Control+k");
+  await expect(shell.locator(".palette-option", { hasText: "hello atlas" })).toBeVisible();
+  await expect(shell.locator(".palette-option", { hasText: "hello ferry" })).toHaveCount(0);
+});
+
+test("with the server away nothing is said to be at work, and it is said again when it is back", async ({ app, shell, quiet }) => {
+  await addProject(shell, app.directory("ferry"));
+  await talk(shell, "ferry", "hello one");
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "hold on");
+  await expect(frame.locator(".message")).toHaveText("The first part.");
+  const row = sessionRow(shell, "hold on");
+  const working = shell.getByRole("img", { name: "Working" });
+  await expect(row.getByRole("img", { name: "Working" })).toBeVisible();
+  await expect(shell.locator("#working-count")).toHaveText("1 working");
+  await expect(shell.locator("#footer")).toContainText("Scripted: Connected");
+  quiet.serverMayGo = true;
+  await app.stop("SIGKILL");
+  await expect(shell.locator("#offline")).toBeVisible();
+  await expect(shell.locator("#working-count")).toBeEmpty();
+  await expect(working).toHaveCount(0);
+  await expect(shell.locator('.glyph[data-attention="working"]')).toHaveCount(0);
+  await expect(shell.locator("#footer")).toContainText("Scripted: Not known");
+  await expect(shell.locator('#footer .dot[data-state="connected"]')).toHaveCount(0);
+  await app.start();
+  await expect(shell.locator("#offline")).toBeHidden();
+  await expect(shell.locator("#footer")).not.toContainText("Not known");
+});
+
+test("a theme chosen in one window is shown in the others, sessions and all", async ({ app, shell, context }) => {
+  await addProject(shell, app.directory("ferry"));
+  await talk(shell, "ferry", "hello one");
+  const other = await context.newPage();
+  await other.goto(app.link);
+  await expect(current(other).locator(".user-text")).toHaveText("hello one");
+  await expect(other.locator("html")).toHaveAttribute("data-theme", "dark");
+  await shell.getByRole("button", { name: "Change theme" }).click();
+  await expect(other.locator("html")).toHaveAttribute("data-theme", "light");
+  await expect(current(other).locator("html")).toHaveAttribute("data-theme", "light");
+  await shell.getByRole("button", { name: "Change theme" }).click();
+  await expect(other.locator("html")).toHaveAttribute("data-theme", "dark");
+});
