@@ -16,6 +16,8 @@ pub(super) struct Guard {
     pub(super) in_first_line: bool,
     /// If one of these follows, something before the guard may be closed by it.
     pub(super) closers: String,
+    /// It ends inside a paragraph.
+    pub(super) of_words: bool,
 }
 
 /// What follows the guard.
@@ -121,6 +123,7 @@ impl Guard {
                 }
             }
         }
+        let of_words = matches!(place, Place::Word { .. });
         let (mut in_first_line, mut closers) = (false, String::new());
         match place {
             Place::Row => {}
@@ -144,7 +147,7 @@ impl Guard {
                 guard.html.push_str(&html);
             }
         }
-        Some(Self { source: guard.source, html: guard.html, in_first_line, closers })
+        Some(Self { source: guard.source, html: guard.html, in_first_line, closers, of_words })
     }
 }
 

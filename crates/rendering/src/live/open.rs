@@ -8,11 +8,15 @@ use super::guard::Guard;
 use super::html::OpenHtml;
 use super::restart::{Restart, Restarts, Search};
 use super::settle::cuts;
+use super::words::ANY_MARK;
 use crate::markdown::{Block, Definitions, Kind, OpenEnd, Renderer, Watch};
 
-/// Looking for a later place is not free, so it is done every so many bytes. Tests look more often: every place that is
-/// found is a claim.
-const STEP_BYTES: usize = if cfg!(debug_assertions) { 4 } else { 32 };
+/// A shorter block is rendered again as a whole: most paragraphs end before anything else would pay.
+const WHOLE_BYTES: usize = if cfg!(debug_assertions) { 4 } else { 320 };
+
+/// Looking for a later place is not free, so it is done every so many bytes. Tests look more often, and earlier: every
+/// place that is found is a claim.
+const STEP_BYTES: usize = if cfg!(debug_assertions) { 4 } else { 96 };
 
 #[derive(Debug)]
 pub(super) struct OpenBlock {
@@ -53,6 +57,14 @@ pub(super) struct Rest {
     restarts: Restarts,
 }
 
+/// Why the end of a text cannot be taken as it was parsed.
+enum Lost {
+    /// The block has ended: it is time to settle it.
+    Ended,
+    /// What stands behind the guard is not what it was taken for.
+    Changed,
+}
+
 impl Rest {
     fn html(&self) -> &str {
         &self.html[self.guard..]
@@ -62,7 +74,7 @@ impl Rest {
 impl OpenBlock {
     /// Takes over a block that is the whole tail, once it is long enough to be worth it.
     pub(super) fn take_over(source: &str, block: &Block, outside: &Definitions, html: &mut OpenHtml) -> Option<Self> {
-        if source.len() < STEP_BYTES || matches!(block.kind, Kind::Fence | Kind::Line) {
+        if source.len() < WHOLE_BYTES || matches!(block.kind, Kind::Fence | Kind::Line) {
             return None;
         }
         let (start, mut renderer) = (Start::default(), Renderer::default());
@@ -90,10 +102,11 @@ impl OpenBlock {
             return None;
         }
         let mut rest = match self.render_rest(source, outside) {
-            Some(rest) => rest,
-            None => {
+            Ok(rest) => rest,
+            Err(Lost::Ended) => return None,
+            Err(Lost::Changed) => {
                 self.fall_back(html)?;
-                self.render_rest(source, outside)?
+                self.render_rest(source, outside).ok()?
             }
         };
         html.go_on("", rest.html(), "");
@@ -116,7 +129,18 @@ impl OpenBlock {
         let may_start =
             |place: &Restart| may_go_on(&place.guard, &source[place.at..]) && !may_become_a_rule(source, place.at);
         let Some(last) = found.last.filter(may_start) else { return false };
-        self.fallback = found.block.filter(|block| !may_become_a_rule(source, block.at)).or(self.fallback.take());
+        let block = found.block.filter(|block| !may_become_a_rule(source, block.at));
+        // Behind something that may be closed by any mark, the last place before it is still a good one.
+        let before = Some(&self.start).filter(|before| {
+            last.guard.closers == ANY_MARK && before.guard.of_words && before.guard.closers != ANY_MARK
+        });
+        let before = before.map(|Start { at, html, guard }| Restart {
+            at: *at,
+            html: *html,
+            guard: guard.clone(),
+            in_code: false,
+        });
+        self.fallback = before.or(block).or(self.fallback.take());
         if last.in_code {
             self.renderer.continue_last_code();
         } else {
@@ -126,7 +150,7 @@ impl OpenBlock {
         self.start = Start { at: last.at, html: last.html, guard: last.guard };
         // A place is a claim. It is tried before anything is built on it.
         let shown = html.as_str().get(self.start.html..);
-        if self.render_rest(source, outside).is_some_and(|rest| Some(rest.html()) != shown) {
+        if !self.render_rest(source, outside).is_ok_and(|rest| Some(rest.html()) == shown) {
             self.is_broken = true;
             return false;
         }
@@ -134,11 +158,11 @@ impl OpenBlock {
         true
     }
 
-    fn render_rest(&mut self, source: &str, outside: &Definitions) -> Option<Rest> {
+    fn render_rest(&mut self, source: &str, outside: &Definitions) -> Result<Rest, Lost> {
         let Start { at, html: settled, guard } = &self.start;
         let rest = &source[*at..];
         if !may_go_on(guard, rest) {
-            return None;
+            return Err(Lost::Changed);
         }
         let from = guard.source.len();
         self.parsed.clear();
@@ -150,13 +174,14 @@ impl OpenBlock {
         let rendered = self.renderer.render_watched(&self.parsed, outside, watch);
         // A footnote's guard defines it again.
         if rendered.definitions.iter().any(|found| found.at >= from) {
-            return None;
+            return Err(Lost::Changed);
         }
         let cut = rendered.blocks.len() > 1 && !cuts(&self.parsed, &rendered.blocks).is_empty();
         let mut blocks = rendered.blocks.into_iter();
-        let first = blocks.next()?;
-        if first.kind != self.kind || cut || !first.html.starts_with(&guard.html) {
-            return None;
+        let first = blocks.next().filter(|first| first.kind == self.kind && first.html.starts_with(&guard.html));
+        let first = first.ok_or(Lost::Changed)?;
+        if cut {
+            return Err(Lost::Ended);
         }
         let mut restarts = Restarts::default();
         if look && first.clean {
@@ -173,7 +198,7 @@ impl OpenBlock {
                 OpenHtml::new(block.html)
             })
             .collect();
-        Some(Rest { guard: guard.html.len(), html: first.html, end, others, restarts })
+        Ok(Rest { guard: guard.html.len(), html: first.html, end, others, restarts })
     }
 }
 

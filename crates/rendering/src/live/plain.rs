@@ -153,9 +153,10 @@ fn is_plain(source: &str, before: usize) -> bool {
 fn is_inert(character: char) -> bool {
     match character {
         ' ' | ',' | '.' | ';' | ':' | '?' | '!' | '/' | '=' | '+' | '-' | '%' | '(' | '\'' | '"' | '@' | '#' | '{'
-        | '}' => true,
+        | '}' | '$' | '^' => true,
+        '\u{1}'..='\u{8}' | '\u{e}'..='\u{1f}' | '\u{7f}' => true,
         _ if character.is_ascii() => character.is_ascii_alphanumeric(),
-        _ => !character.is_whitespace() && !character.is_control(),
+        _ => true,
     }
 }
 

@@ -3,6 +3,9 @@
 
 use std::ops::{ControlFlow, Range};
 
+/// Whatever may close something: what is open is not known.
+pub(super) const ANY_MARK: &str = "`*_~[]<>)\\&";
+
 /// One paragraph as it is read.
 #[derive(Debug)]
 pub(super) struct Words {
@@ -85,9 +88,9 @@ impl Words {
         self.last_end = range.end;
         self.begin_line(range.start);
         if !self.done && self.look(source, text, range, escaped, depth, from).is_break() {
-            self.done = true;
+            self.closers = ANY_MARK.to_owned();
         }
-        self.found.as_ref().map(|word| word.at).filter(|at| *at > start)
+        self.found.as_ref().map(|word| word.at).filter(|at| *at >= start)
     }
 
     /// Breaks at a character that may be the start of something.
@@ -142,9 +145,13 @@ impl Words {
         let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
         let first = range.start.max(from) + 1;
         let last = (first..range.end).rev().find(|at| bytes[at - 1] == b' ' && !matches!(bytes[*at], b' ' | b'\t'));
+        let after_letters = last.filter(|at| self.letters || bytes[range.start..*at].iter().any(is_letter));
+        // A line that is text for sure may begin as well as go on.
+        let is_line = self.line == Some(range.start) && range.start > self.start.max(from);
+        let is_text = bytes.get(range.start).is_some_and(|first| first.is_ascii_alphabetic() || !first.is_ascii())
+            || bytes.get(range.end) == Some(&b'\n');
         if depth == 0
-            && let Some(at) = last
-            && (self.letters || bytes[range.start..at].iter().any(is_letter))
+            && let Some(at) = after_letters.or((is_line && is_text).then_some(range.start))
             && self.line_begins_plain(bytes)
         {
             let mut closers = self.closers.clone();
