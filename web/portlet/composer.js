@@ -141,7 +141,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message" : connection === "reconnecting" ? `Reconnecting to ${name}…` : connection === "unknown" ? "Liminal Builder is not running" : `Message ${name}…`);
     setAttribute(form, "data-off", off);
     input.disabled = connection === "disconnected" || connection === "reconnecting";
-    drawOptions(input.disabled);
+    drawOptions(input.disabled || connection === "unknown");
     context.hidden = !facts.context;
     if (facts.context) {
       const { used: now, size } = facts.context;

@@ -1,10 +1,16 @@
 // html.js: the only place that sets innerHTML, with HTML that the server rendered and sanitized, and nothing else.
-import { h } from "../shared/dom.js";
+import { h, setAttribute } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
-import { graft, joinRuns, openTags, sharedLength, undo } from "./tail.js";
+import { graft, joinRuns, openTags, sharedLength, shownHtml, undo } from "./tail.js";
 
 /** How many blocks of each text are finished. @type {WeakMap<HTMLElement, number>} */
 const settled = new WeakMap();
+
+/** Blocks whose direction is known. @type {WeakSet<Element>} */
+const directed = new WeakSet();
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+/** Where a block has no letter up to here, it has none that says how it reads. */
+const HEAD_MAX = 2000;
 
 /**
  * Makes the children of `root` show `blocks`: finished ones are never touched again, only what differs is replaced.
@@ -18,17 +24,33 @@ export function showBlocks(root, blocks, shown) {
     if (shown[at] === html) continue;
     let block = root.children[at];
     if (!block) {
-      block = h("div", { class: "block", dir: "auto" });
+      block = h("div", { class: "block" });
       root.append(block);
     }
     // A block that was taken for finished is as new again.
     const reopened = at < (settled.get(root) ?? 0);
     if (reopened) settled.set(root, at);
-    if (reopened || !continueBlock(block, shown[at] ?? "", html)) block.innerHTML = html;
+    if (reopened || !continueBlock(block, shown[at] ?? "", html)) {
+      block.innerHTML = html;
+      directed.delete(block);
+    }
+    if (!directed.has(block)) direct(block, html);
     shown[at] = html;
   }
   while (root.children.length > blocks.length) root.lastElementChild?.remove();
   shown.length = blocks.length;
+}
+
+/**
+ * A block reads as its first letter does. `dir="auto"` says the same, but has it looked for at every node that comes in.
+ * @param {Element} block
+ * @param {string} html
+ */
+function direct(block, html) {
+  const letter = html.slice(0, HEAD_MAX).replace(/<[^>]*>?|&[^;]*;/g, "").match(/\p{L}/u)?.[0];
+  if (letter === undefined && html.length < HEAD_MAX) return;
+  directed.add(block);
+  setAttribute(block, "dir", letter !== undefined && RIGHT_TO_LEFT.test(letter) ? "rtl" : null);
 }
 
 /**
@@ -60,7 +82,7 @@ export function settleBlocks(root, blocks, count) {
     joinRuns(block);
     const whole = document.createElement("template");
     whole.innerHTML = blocks[at] ?? "";
-    if (block.innerHTML !== whole.innerHTML) block.innerHTML = blocks[at] ?? "";
+    if (shownHtml(block) !== whole.innerHTML) block.innerHTML = blocks[at] ?? "";
     addCopyButtons(block);
   }
   settled.set(root, Math.max(count, settled.get(root) ?? 0));

@@ -7,6 +7,8 @@ const ENTITY = /&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi;
 
 /** The browser measures a run of words anew when it grows; a longer one goes on in a new run. */
 const RUN_MAX = 1000;
+/** The class of a box around lines of code, see content.css. */
+const LINES = "code-lines";
 
 /** @typedef {{ kind: "open" | "close" | "void" | "text", length: number }} Token */
 
@@ -80,6 +82,8 @@ export function undo(root, html) {
 /** The last node the server knows of. @param {Element} root */
 function lastOf(root) {
   while (root.lastElementChild?.localName === "wbr" && root.lastChild === root.lastElementChild) root.lastChild.remove();
+  const last = root.lastChild;
+  if (last && isBox(last)) last.replaceWith(...last.childNodes);
   return root.lastChild;
 }
 
@@ -89,6 +93,44 @@ export function joinRuns(block) {
   for (const joint of joints) joint.remove();
   if (joints.length) block.normalize();
 }
+
+/** What a block shows, without the boxes around lines: they stay, since they cannot be seen. @param {Element} block */
+export function shownHtml(block) {
+  if (!block.querySelector(`.${LINES}`)) return block.innerHTML;
+  const copy = /** @type {Element} */ (block.cloneNode(true));
+  for (const box of copy.querySelectorAll(`.${LINES}`)) box.replaceWith(...box.childNodes);
+  copy.normalize();
+  return copy.innerHTML;
+}
+
+/**
+ * Puts lines of code that are complete into a box of their own, so that the browser need not lay them out again when more
+ * come below.
+ * @param {Element} code
+ */
+function boxLines(code) {
+  /** @type {ChildNode[]} Everything since the last box. */
+  const loose = [];
+  let length = 0;
+  for (let node = code.lastChild; node && !isBox(node); node = node.previousSibling) {
+    loose.unshift(node);
+    length += node.textContent?.length ?? 0;
+  }
+  if (length < 2 * RUN_MAX) return;
+  // What is at the very end may be taken back.
+  loose.pop();
+  while (loose.length && !loose.at(-1)?.textContent?.includes("\n")) loose.pop();
+  const last = loose.at(-1);
+  if (last instanceof Text) last.splitText(last.data.lastIndexOf("\n") + 1);
+  else if (!last?.textContent?.endsWith("\n")) return;
+  const box = document.createElement("span");
+  box.className = LINES;
+  loose[0]?.before(box);
+  box.append(...loose);
+}
+
+/** @param {Node | null} node */
+const isBox = (node) => node instanceof Element && node.className === LINES;
 
 /**
  * The tags that are open from `root` down to `at`, to be put before a new end so that it is read in its place.
@@ -125,6 +167,7 @@ export function graft(root, at, read) {
   const last = target.lastChild;
   if (last instanceof Text && nodes[0] instanceof Text && goOn(last, nodes[0])) nodes.shift();
   target.append(...nodes);
+  if (target.localName === "code") boxLines(target);
   return true;
 }
 

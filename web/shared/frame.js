@@ -1,7 +1,7 @@
 // frame.js: at most one write per frame. A window that is not shown has no frames, so there a timer stands in.
 
-/** A frame is followed by so many times its own cost, so that writing takes at most a fifth of the main thread. */
-const PAUSE = 4;
+/** A frame is followed by so many times its own cost, so that writing takes at most a sixth of the main thread. */
+const PAUSE = 5;
 /** However slow the machine, the page is never further behind than this. */
 const BEHIND_MS_MAX = 60;
 

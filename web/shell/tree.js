@@ -1,7 +1,6 @@
 // tree.js: the projects and their sessions, as a tree. Rows are keyed and patched, never rebuilt.
 import { mostUrgent, needsYou } from "../shared/attention.js";
 import { closest, h, reconcile } from "../shared/dom.js";
-import { whenIdle } from "../shared/idle.js";
 import { parentName } from "../shared/paths.js";
 import { load, save, watch } from "../shared/storage.js";
 import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionRow } from "./tree-rows.js";
@@ -13,9 +12,9 @@ import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionR
 
 /** Sessions of a project that are shown before "Show n more". */
 const SHOWN_MAX = 20;
-/** Drawing goes on later after so long: with a frame, which has more to do, and when there is time. */
+/** Drawing goes on later after so long: with a frame, which has more to do, and after it. */
 const FRAME_MS = 8;
-const IDLE_MS = 16;
+const SLICE_MS = 8;
 const ROW_PX = 28;
 /** Where nothing can be hovered, every row has its buttons from the start; as in tree.css. */
 const inSight = matchMedia("(pointer: coarse), (max-width: 719px)");
@@ -31,7 +30,7 @@ export function mountTree(root, { store, activeSession }) {
   let collapsed = {};
   /** Projects that are not drawn as they are now. @type {Set<string>} */
   const waiting = new Set();
-  /** The rest of them is drawn when there is time. */
+  /** The rest of them is drawn soon. */
   let later = false;
   /** A project to give focus to as soon as it is drawn. @type {string | null} */
   let awaited = null;
@@ -137,9 +136,10 @@ export function mountTree(root, { store, activeSession }) {
     keepOneTabStop();
     if (waiting.size === 0 || later) return;
     later = true;
-    whenIdle(() => {
+    // In slices, so that frames and keys come in between; not when idle, which waits for all that is being loaded.
+    setTimeout(() => {
       later = false;
-      drawSome(Infinity, IDLE_MS);
+      drawSome(Infinity, SLICE_MS);
     });
   }
 

@@ -180,3 +180,19 @@ test("a paragraph of any length is one piece in the end, whatever it was drawn i
   expect(numbers).toEqual(Array.from({ length: 2000 }, (_, at) => at + 1));
   expect(words?.endsWith("the last word")).toBe(true);
 });
+
+test("code of any length reads and measures as if it had come at once", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "flood-code");
+  await finished(frame);
+  const code = frame.locator(".message pre code");
+  await expect(code.locator(".code-lines"), "it was drawn in pieces").not.toHaveCount(0);
+  const look = () => code.evaluate((node) => ({ text: node.textContent ?? "", height: node.getBoundingClientRect().height }));
+  const streamed = await look();
+  expect([...streamed.text.matchAll(/let x(\d+)/g)].map(([, number]) => Number(number))).toEqual(Array.from({ length: 2000 }, (_, at) => at + 1));
+  await shell.reload();
+  await expect(code).toContainText("the last word");
+  await expect(code.locator(".code-lines")).toHaveCount(0);
+  expect(streamed).toEqual(await look());
+});
