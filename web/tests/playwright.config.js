@@ -15,7 +15,8 @@ export default defineConfig({
     locale: "en-GB",
     actionTimeout: 20_000,
     screenshot: "only-on-failure",
-    trace: "retain-on-failure",
+    // A trace of every test costs as much as the tests.
+    trace: process.env.TRACE ? "retain-on-failure" : "off",
     launchOptions: {
       executablePath: process.env.CHROMIUM_BIN ?? "/usr/bin/chromium",
       args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
