@@ -98,6 +98,8 @@ pub(crate) struct Sent {
     times_made: u32,
     /// The tool detail whose sections it has; kept, so that its address stays its identity.
     pub(crate) sections: Option<Arc<ToolDetail>>,
+    /// It was told the final state: nothing more comes.
+    pub(crate) is_over: bool,
 }
 
 impl Sent {
@@ -178,7 +180,7 @@ impl ItemCell {
             return self.update().to_upsert();
         }
         self.make(lock(&self.making), |making, state| {
-            *sent = Sent::default();
+            *sent = Sent { is_over: state.update.status.is_final(), ..Sent::default() };
             making.align(sent);
             making.view_upsert(&state.update, sent)
         })
@@ -256,6 +258,20 @@ impl Making {
     }
 
     fn frame(&mut self, state: &ItemState, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
+        let frame = self.frame_of(state, session, seq, kind, sent);
+        // By the state that was told, not by the one the item may have reached since.
+        sent.is_over = state.update.status.is_final();
+        frame
+    }
+
+    fn frame_of(
+        &mut self,
+        state: &ItemState,
+        session: &SessionId,
+        seq: u64,
+        kind: WindowKind,
+        sent: &mut Sent,
+    ) -> Frame {
         let message =
             |payload| Frame::of(ServerMessage::SessionUpsert { session_id: session.clone(), seq, payload }, None);
         match kind {

@@ -43,6 +43,20 @@ fn told(cell: &ItemCell, seq: u64, sent: &mut Sent) -> Upsert {
 }
 
 #[test]
+fn whether_more_is_to_come_is_judged_by_what_a_window_was_told() {
+    let (kept, text) = (Arc::default(), Text::from("words"));
+    let cell = ItemCell::new(update("i", &text, UpsertStatus::Update), 1, &kept);
+    let (mut sent, mut opened) = (Sent::default(), Sent::default());
+    told(&cell, 1, &mut sent);
+    cell.entry(WindowKind::View, &mut opened);
+    cell.replace(update("i", &text, UpsertStatus::Complete), 2);
+    assert!(!sent.is_over && !opened.is_over, "or all would be told again from its start");
+    told(&cell, 2, &mut sent);
+    cell.entry(WindowKind::View, &mut opened);
+    assert!(sent.is_over && opened.is_over);
+}
+
+#[test]
 fn only_the_newest_renderings_of_finished_items_are_kept() {
     let kept = Arc::default();
     let cells: Vec<_> = (0..RENDERINGS_KEPT + 10).map(|number| final_item(number, &kept)).collect();

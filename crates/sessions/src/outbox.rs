@@ -300,7 +300,7 @@ impl Frames {
 impl Item {
     /// What the window need not be told again, as long as the item grows.
     fn told(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
-        (kind == WindowKind::View && !self.cell.is_final()).then_some((self.key, self.sent))
+        (kind == WindowKind::View && !self.sent.is_over).then_some((self.key, self.sent))
     }
 }
 

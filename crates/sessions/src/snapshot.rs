@@ -39,7 +39,7 @@ impl Snapshot {
         for cell in &self.cells {
             let mut sent = Sent::default();
             entries.push(cell.entry(kind, &mut sent));
-            if kind == WindowKind::View && !cell.is_final() {
+            if kind == WindowKind::View && !sent.is_over {
                 told.push(((self.session.clone(), cell.id().clone()), sent));
             }
         }
