@@ -34,6 +34,8 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   let draft = "";
   let timer = 0;
   let sending = false;
+  /** The commands the list was drawn of: an agent may tell them after the user began to type one. */
+  let offered = session.state.facts.commands;
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -142,6 +144,10 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     setAttribute(form, "data-off", off);
     input.disabled = connection === "disconnected" || connection === "reconnecting";
     drawOptions(input.disabled || connection === "unknown");
+    if (offered !== facts.commands) {
+      offered = facts.commands;
+      list.draw();
+    }
     context.hidden = !facts.context;
     if (facts.context) {
       const { used: now, size } = facts.context;

@@ -74,13 +74,14 @@ impl Batch {
         crossed
     }
 
-    /// Notes that everything up to now went out.
+    /// Notes that everything up to now went out. The next interval begins when it was due, not when a timer that rings late
+    /// let it go: otherwise one late emission would make all that follow it late.
     pub(crate) fn sent(&mut self, text_bytes: usize, now: Duration) {
+        self.sent_at = Some(self.due_at.max(self.waiting_since.unwrap_or(now)).min(now));
         self.shown = true;
         self.queued = false;
         self.due_at = NEVER;
         self.sent_bytes = text_bytes;
-        self.sent_at = Some(now);
         self.waiting_since = None;
     }
 }

@@ -29,7 +29,7 @@ pub enum Pacing {
     /// When more tokens than the current threshold have come since the last emission, or `timeout` after the first of
     /// them. Arguments that are filled in later wait for the timeout, or for the call's next emission.
     Gradient { thresholds_tokens: Vec<usize>, timeout: Duration },
-    /// At once, but not sooner than `interval_min` after the item's last emission. The end of an item does not wait.
+    /// At once, but not sooner than `interval_min` after the item's last emission was due. The end of an item does not wait.
     Live { interval_min: Duration },
     /// When the turn has ended, so that each item goes out once, as what it became. Whoever replays a turn whose end is
     /// not on record says so with an event or with `abort`.

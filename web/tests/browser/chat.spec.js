@@ -266,6 +266,16 @@ test("a draft is kept over a reload, and the agent's commands complete", async (
   await expect(current(shell).locator("textarea")).toHaveValue("/review all of it");
 });
 
+test("a command that the agent tells of while it is being typed is offered", async ({ app, shell }) => {
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "learn something");
+  await expect(frame.locator(".message")).toHaveText("I am learning.");
+  await frame.locator("textarea").pressSequentially("/dep");
+  await expect(frame.getByRole("option")).toHaveCount(0);
+  app.release("ferry");
+  await expect(frame.getByRole("option")).toHaveText(["/deployPut it on the server"]);
+});
+
 test("the plan is beside the conversation", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "make a plan");

@@ -43,6 +43,9 @@ async function flood(id, first, piece, last) {
   say(id, chunk(last));
 }
 
+const COMMANDS = [{ name: "compact", description: "Make room in the context" }, { name: "review", description: "Review the changes" }];
+const offer = (/** @type {string} */ sessionId, /** @type {object[]} */ availableCommands) => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "available_commands_update", availableCommands } } });
+
 /** @type {Record<string, (id: string, cwd: string, cancelled: () => boolean) => Promise<void>>} */
 const SCENES = {
   hello: async (id) => say(id, chunk("Hello from the agent.")),
@@ -56,6 +59,11 @@ const SCENES = {
     say(id, chunk("The first part. "));
     await released(cwd, cancelled);
     if (!cancelled()) say(id, chunk("The second part."));
+  },
+  learn: async (id, cwd, cancelled) => {
+    say(id, chunk("I am learning."));
+    await released(cwd, cancelled);
+    offer(id, [...COMMANDS, { name: "deploy", description: "Put it on the server" }]);
   },
   slow: async (id, _, cancelled) => {
     // Until it is stopped, however long the machine takes to do so.
@@ -153,7 +161,7 @@ const METHODS = {
     }
     const sessionId = `s${process.pid}-${sessions.size + 1}`;
     sessions.set(sessionId, { cwd, cancelled: false });
-    setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "compact", description: "Make room in the context" }, { name: "review", description: "Review the changes" }] } } }), 5);
+    setTimeout(() => offer(sessionId, COMMANDS), 5);
     return { sessionId, ...(SCRIPT === "story" ? { configOptions: [modelOption("high")] } : {}), modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
   },
   async "session/load"({ sessionId, cwd }) {

@@ -21,6 +21,15 @@ fn no_item_goes_out_twice_within_four_milliseconds() {
 }
 
 #[test]
+fn one_emission_that_was_taken_late_makes_none_after_it_late() {
+    let mut turn = Turn::live();
+    turn.say([message("m"), delta("m", "a")]).wait(3).say([delta("m", "b")]);
+    // Due at 4, taken at 6: as late as a timer on a busy machine.
+    assert_eq!(turn.wait(3).said().last().unwrap(), "m update ab");
+    assert_eq!(turn.wait(2).say([delta("m", "c")]).said().last().unwrap(), "m update abc");
+}
+
+#[test]
 fn a_pause_holds_nothing_back() {
     let mut turn = Turn::live();
     turn.say([message("m"), delta("m", "a"), delta("m", "b")]);
