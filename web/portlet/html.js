@@ -1,7 +1,7 @@
 // html.js: the only place that sets innerHTML, with HTML that the server rendered and sanitized, and nothing else.
 import { h, setAttribute } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
-import { graft, joinRuns, openTags, sharedLength, shownHtml, undo } from "./tail.js";
+import { boxNew, graft, joinRuns, openTags, sharedLength, shownHtml, undo } from "./tail.js";
 
 /** How many blocks of each text are finished. @type {WeakMap<HTMLElement, number>} */
 const settled = new WeakMap();
@@ -65,7 +65,8 @@ function continueBlock(block, before, after) {
   const at = undo(block, before.slice(shared));
   if (!at) return false;
   const end = document.createElement("template");
-  end.innerHTML = openTags(block, at) + after.slice(shared);
+  const more = after.slice(shared);
+  end.innerHTML = openTags(block, at) + (at.localName === "code" ? boxNew(more) : more);
   return graft(block, at, end.content);
 }
 
@@ -80,12 +81,19 @@ export function settleBlocks(root, blocks, count) {
     const block = root.children[at];
     if (!(block instanceof HTMLElement)) continue;
     joinRuns(block);
-    const whole = document.createElement("template");
-    whole.innerHTML = blocks[at] ?? "";
-    if (shownHtml(block) !== whole.innerHTML) block.innerHTML = blocks[at] ?? "";
+    if (!shows(block, blocks[at] ?? "")) block.innerHTML = blocks[at] ?? "";
     addCopyButtons(block);
   }
   settled.set(root, Math.max(count, settled.get(root) ?? 0));
+}
+
+/** The server spells its HTML as browsers do; only where it does not, it has to be read to be compared. @param {Element} block @param {string} html */
+function shows(block, html) {
+  const shown = shownHtml(block);
+  if (shown === html) return true;
+  const whole = document.createElement("template");
+  whole.innerHTML = html;
+  return shown === whole.innerHTML;
 }
 
 /**

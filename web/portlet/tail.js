@@ -7,7 +7,7 @@ const ENTITY = /&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi;
 
 /** The browser measures a run of words anew when it grows; a longer one goes on in a new run. */
 const RUN_MAX = 1000;
-/** The class of a box around lines of code, see content.css. */
+/** A box around lines of code, see content.css. The server writes no such element. */
 const LINES = "code-lines";
 
 /** @typedef {{ kind: "open" | "close" | "void" | "text", length: number }} Token */
@@ -72,19 +72,32 @@ export function undo(root, html) {
       if (at === root || !parent || at.firstChild) return null;
       at.remove();
       at = parent;
-    } else if (!(last instanceof Text) || last.length < length) return null;
-    else if (last.length === length) last.remove();
-    else last.deleteData(last.length - length, length);
+    } else if (!takeText(at, length)) return null;
   }
   return at;
 }
 
+/** Takes so many letters away at the end; what was one text for the server may be several here. @param {Element} root @param {number} length */
+function takeText(root, length) {
+  for (let left = length; left > 0;) {
+    const last = lastOf(root);
+    if (!(last instanceof Text)) return false;
+    const taken = Math.min(left, last.length);
+    if (taken === last.length) last.remove();
+    else last.deleteData(last.length - taken, taken);
+    left -= taken;
+  }
+  return true;
+}
+
 /** The last node the server knows of. @param {Element} root */
 function lastOf(root) {
-  while (root.lastElementChild?.localName === "wbr" && root.lastChild === root.lastElementChild) root.lastChild.remove();
-  const last = root.lastChild;
-  if (last && isBox(last)) last.replaceWith(...last.childNodes);
-  return root.lastChild;
+  for (let last = root.lastChild; last; last = root.lastChild) {
+    if (isBox(last)) last.replaceWith(...last.childNodes);
+    else if ((last instanceof Text && last.length === 0) || (last instanceof Element && last.localName === "wbr")) last.remove();
+    else return last;
+  }
+  return null;
 }
 
 /** Takes out what was put between the runs of a block, when it is finished. @param {Element} block */
@@ -95,20 +108,43 @@ export function joinRuns(block) {
 }
 
 /** What a block shows, without the boxes around lines: they stay, since they cannot be seen. @param {Element} block */
-export function shownHtml(block) {
-  if (!block.querySelector(`.${LINES}`)) return block.innerHTML;
-  const copy = /** @type {Element} */ (block.cloneNode(true));
-  for (const box of copy.querySelectorAll(`.${LINES}`)) box.replaceWith(...box.childNodes);
-  copy.normalize();
-  return copy.innerHTML;
-}
+export const shownHtml = (block) => block.innerHTML.replaceAll(`<${LINES}>`, "").replaceAll(`</${LINES}>`, "");
 
 /**
- * Puts lines of code that are complete into a box of their own, so that the browser need not lay them out again when more
- * come below.
- * @param {Element} code
+ * Puts the complete lines of code among these siblings, which start at the start of one, into a box of their own, so that
+ * the browser need not lay them out again when more come below.
+ * @param {ChildNode[]} nodes
  */
-function boxLines(code) {
+function boxLines(nodes) {
+  // What is at the very end may be taken back.
+  const lines = nodes.slice(0, -1);
+  while (lines.length && !lines.at(-1)?.textContent?.includes("\n")) lines.pop();
+  const last = lines.at(-1);
+  if (last instanceof Text) last.splitText(last.data.lastIndexOf("\n") + 1);
+  else if (!last?.textContent?.endsWith("\n")) return;
+  const box = document.createElement(LINES);
+  lines[0]?.before(box);
+  box.append(...lines);
+}
+
+/** Lines that come many at once are boxed before the browser has seen them: what is moved later costs it twice. @param {string} html Of code, from anywhere in a line. */
+export function boxNew(html) {
+  let depth = 0;
+  let from = 0;
+  let to = 0;
+  for (const { 0: found, index } of html.matchAll(/<\/?|\n/g)) {
+    if (found === "<") depth += 1;
+    else if (found === "</") depth -= 1;
+    else if (depth === 0) {
+      from ||= index + 1;
+      to = index + 1;
+    }
+  }
+  return to - from < RUN_MAX ? html : `${html.slice(0, from)}<${LINES}>${html.slice(from, to)}</${LINES}>${html.slice(to)}`;
+}
+
+/** Lines that came one by one. @param {Element} code */
+function boxOld(code) {
   /** @type {ChildNode[]} Everything since the last box. */
   const loose = [];
   let length = 0;
@@ -116,21 +152,11 @@ function boxLines(code) {
     loose.unshift(node);
     length += node.textContent?.length ?? 0;
   }
-  if (length < 2 * RUN_MAX) return;
-  // What is at the very end may be taken back.
-  loose.pop();
-  while (loose.length && !loose.at(-1)?.textContent?.includes("\n")) loose.pop();
-  const last = loose.at(-1);
-  if (last instanceof Text) last.splitText(last.data.lastIndexOf("\n") + 1);
-  else if (!last?.textContent?.endsWith("\n")) return;
-  const box = document.createElement("span");
-  box.className = LINES;
-  loose[0]?.before(box);
-  box.append(...loose);
+  if (length >= 2 * RUN_MAX) boxLines(loose);
 }
 
 /** @param {Node | null} node */
-const isBox = (node) => node instanceof Element && node.className === LINES;
+const isBox = (node) => node instanceof Element && node.localName === LINES;
 
 /**
  * The tags that are open from `root` down to `at`, to be put before a new end so that it is read in its place.
@@ -167,7 +193,7 @@ export function graft(root, at, read) {
   const last = target.lastChild;
   if (last instanceof Text && nodes[0] instanceof Text && goOn(last, nodes[0])) nodes.shift();
   target.append(...nodes);
-  if (target.localName === "code") boxLines(target);
+  if (target.localName === "code") boxOld(target);
   return true;
 }
 

@@ -38,6 +38,19 @@ export function joinPatches(first, second) {
   return { ...first, html: [...first.html.slice(0, at), (first.html[at] ?? "").slice(0, kept) + head, ...rest] };
 }
 
+/**
+ * Two upserts of one text in a row as one, where the second goes on where the first ended. To apply it is to apply both.
+ * @param {Upsert} first
+ * @param {Upsert} second
+ * @returns {Upsert | null}
+ */
+export function joinUpserts(first, second) {
+  if (first.type === "tool_call" || second.type === "tool_call" || first.itemId !== second.itemId || first.status !== "update" || second.status !== "update") return null;
+  if (!first.blocks || !second.blocks || first.contentFrom === undefined || second.contentFrom !== first.contentFrom + first.content.length) return null;
+  const blocks = joinPatches(first.blocks, second.blocks);
+  return blocks && { ...second, content: first.content + second.content, contentFrom: first.contentFrom, blocks };
+}
+
 /** The rendered blocks of an item; patches wait until somebody reads. */
 class Blocks {
   /** @type {string[]} */

@@ -1,13 +1,14 @@
-// handover.js: what the server says to one portlet, in order and at most once per pause: a postMessage costs more than
-// the few words it carries while an agent writes.
+// handover.js: hands on what the server says, in order and at most once per pause: a postMessage costs more than the few
+// words it carries while an agent writes.
 
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 
 /**
  * @param {(messages: ServerFrame[]) => void} send
  * @param {() => number} pauseMs How long after the last time the next one may be.
+ * @param {(first: ServerFrame, second: ServerFrame) => ServerFrame | null} [join] Two in a row as one, where that can be.
  */
-export function createHandover(send, pauseMs) {
+export function createHandover(send, pauseMs, join = () => null) {
   /** @type {ServerFrame[]} */
   let waiting = [];
   let sentAt = -Infinity;
@@ -34,11 +35,15 @@ export function createHandover(send, pauseMs) {
     },
     /** @param {ServerFrame} message */
     add(message) {
-      waiting.push(message);
+      const last = waiting.pop();
+      const joined = last && join(last, message);
+      if (joined) waiting.push(joined);
+      else waiting.push(...(last ? [last, message] : [message]));
       const wait = sentAt + pauseMs() - performance.now();
-      // A timer may be held back in a window that nobody sees, so the next message counts as well.
-      if (wait <= 0) flush();
-      else if (timer === 0) timer = window.setTimeout(flush, wait);
+      // What comes in one go goes in one go. A timer may be held back in a window that nobody sees, so the next message
+      // counts as well.
+      if (wait <= 0) queueMicrotask(flush);
+      else if (timer === 0) timer = self.setTimeout(flush, wait);
     },
   };
 }

@@ -20,8 +20,8 @@ import { RequestError } from "./socket.js";
 /** What a portlet may ask of the server, always about its own session. */
 const ALLOWED = new Set(["session:send", "session:cancel", "session:page", "session:output", "session:set-option", "session:reconnect", "session:rename", "session:archive"]);
 
-/** What the server says reaches a portlet so often: in view with every frame, behind the others when there is time. */
-const SEEN_MS = 16;
+/** What the server says reaches a portlet so often: in view as soon as they come, behind the others when there is time. */
+const SEEN_MS = 0;
 const UNSEEN_MS = 250;
 
 /** Sessions that are loaded before anybody looks at them. Each has a page of its own, which is not cheap. */

@@ -1,6 +1,6 @@
 // socket.js: the only owner of the WebSocket. Requests become promises; a lost connection is tried again for ever.
 // Whether the server is there again is asked by a plain request: browsers hold back a WebSocket after many that failed.
-import { parseServerFrame } from "../shared/messages.js";
+import { openLine } from "./line.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("../shared/protocol.js").ErrorMessage} ErrorMessage */
@@ -33,8 +33,10 @@ export class RequestError extends Error {
 export function createSocket({ heard, opened, lost }) {
   /** @type {Map<string, Waiting>} */
   const waiting = new Map();
-  /** @type {WebSocket | null} */
-  let socket = null;
+  /** Sends. @type {((text: string) => void) | null} */
+  let line = null;
+  /** The server has greeted on this line: it listens. */
+  let greeted = false;
   let attempt = 0;
   /** How often in a row the server was there and did not let this window in. */
   let refusals = 0;
@@ -70,13 +72,16 @@ export function createSocket({ heard, opened, lost }) {
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && tryNow());
 
   function connect() {
-    /** The server greeted: it knows this browser. */
-    let greeted = false;
-    const current = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws?view=1`);
-    socket = current;
-    current.addEventListener("message", ({ data }) => {
-      const frame = parseServerFrame(data);
-      if (!frame) return;
+    greeted = false;
+    const current = dial(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws?view=1`, (news) => {
+      if (line !== current) return;
+      if (news.kind === "frames") news.frames.forEach(take);
+      else end();
+    });
+    line = current;
+
+    /** @param {ServerFrame} frame */
+    function take(frame) {
       if (frame.type === "server:hello") {
         attempt = 0;
         refusals = 0;
@@ -88,10 +93,10 @@ export function createSocket({ heard, opened, lost }) {
       // What everybody should know is told first, so that an answer finds the model up to date.
       if (frame.type !== "error") heard(frame);
       settle(frame);
-    });
-    current.addEventListener("close", () => {
-      if (socket !== current) return;
-      socket = null;
+    }
+
+    function end() {
+      line = null;
       const gone = new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." });
       for (const { reject } of waiting.values()) reject(gone);
       waiting.clear();
@@ -99,7 +104,7 @@ export function createSocket({ heard, opened, lost }) {
       if (!greeted && attempt > 0) refusals += 1;
       lost(refusals > 0);
       again();
-    });
+    }
   }
 
   /** @param {ServerFrame} frame */
@@ -124,14 +129,40 @@ export function createSocket({ heard, opened, lost }) {
      */
     request(message) {
       return new Promise((resolve, reject) => {
-        if (socket?.readyState !== WebSocket.OPEN) {
+        if (!line || !greeted) {
           reject(new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." }));
           return;
         }
         const requestId = `r${nextId++}`;
         waiting.set(requestId, { resolve, reject });
-        socket.send(JSON.stringify({ ...message, requestId }));
+        line(JSON.stringify({ ...message, requestId }));
       });
     },
   };
+}
+
+/**
+ * A line to the server in a thread of its own, so that a flood of small frames does not take the page's time; in this one
+ * where there is none to be had.
+ * @param {string} url
+ * @param {(news: import("./line.js").LineNews) => void} tell
+ * @returns {(text: string) => void} Sends.
+ */
+function dial(url, tell) {
+  if (typeof Worker === "undefined") return openLine(url, tell);
+  const worker = new Worker(new URL("./line-worker.js", import.meta.url), { type: "module" });
+  let send = (/** @type {string} */ text) => worker.postMessage(text);
+  let isUp = false;
+  worker.addEventListener("message", ({ data }) => {
+    isUp = true;
+    tell(data);
+    if (data.kind === "closed") worker.terminate();
+  });
+  worker.addEventListener("error", () => {
+    worker.terminate();
+    if (isUp) tell({ kind: "closed" });
+    else send = openLine(url, tell);
+  });
+  worker.postMessage(url);
+  return (text) => send(text);
 }

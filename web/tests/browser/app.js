@@ -170,6 +170,16 @@ export async function newSession(page, project, agent = "Scripted") {
   return frame;
 }
 
+/**
+ * Puts itself between a page that is yet to load and its server. Playwright reaches only sockets of the page itself, so the
+ * page is left without threads.
+ * @param {Page} page @param {(socket: import("@playwright/test").WebSocketRoute) => void} handler
+ */
+export async function routeLine(page, handler) {
+  await page.addInitScript(() => Reflect.deleteProperty(window, "Worker"));
+  await page.routeWebSocket(/\/ws/, handler);
+}
+
 /** The session in view. @param {Page} page */
 export const current = (page) => page.frameLocator("iframe.portlet[data-current]");
 

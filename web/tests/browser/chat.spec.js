@@ -1,4 +1,4 @@
-import { addProject, current, expect, finished, newSession, send, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, routeLine, send, test } from "./app.js";
 
 test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
@@ -7,7 +7,7 @@ test.beforeEach(async ({ app, shell }) => {
 test("TC-3.1a: a sent message is shown before the server has heard of it, then with its time", async ({ app, shell }) => {
   /** @type {(() => void)[]} */
   const held = [];
-  await shell.routeWebSocket(/\/ws/, (socket) => {
+  await routeLine(shell, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
       if (JSON.parse(String(message)).type === "session:send") held.push(() => server.send(message));

@@ -1,4 +1,4 @@
-import { addProject, current, expect, finished, newSession, send, sessionRow, tab, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, routeLine, send, sessionRow, tab, test } from "./app.js";
 import { writePast } from "./past.js";
 
 test("a long history is shown from its end, and older parts come as one scrolls up, each once and in place", async ({ page, startApp }) => {
@@ -90,7 +90,7 @@ test("older parts and lists that cannot be had are said, and had later", async (
   writePast(app, 1000);
   await app.start();
   const refused = new Set(["session:page", "session:list"]);
-  await page.routeWebSocket(/\/ws/, (socket) => {
+  await routeLine(page, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
       const { type, requestId } = JSON.parse(String(message));
@@ -187,12 +187,12 @@ test("code of any length reads and measures as if it had come at once", async ({
   await send(frame, "flood-code");
   await finished(frame);
   const code = frame.locator(".message pre code");
-  await expect(code.locator(".code-lines"), "it was drawn in pieces").not.toHaveCount(0);
+  await expect(code.locator("code-lines"), "it was drawn in pieces").not.toHaveCount(0);
   const look = () => code.evaluate((node) => ({ text: node.textContent ?? "", height: node.getBoundingClientRect().height }));
   const streamed = await look();
   expect([...streamed.text.matchAll(/let x(\d+)/g)].map(([, number]) => Number(number))).toEqual(Array.from({ length: 2000 }, (_, at) => at + 1));
   await shell.reload();
   await expect(code).toContainText("the last word");
-  await expect(code.locator(".code-lines")).toHaveCount(0);
+  await expect(code.locator("code-lines")).toHaveCount(0);
   expect(streamed).toEqual(await look());
 });

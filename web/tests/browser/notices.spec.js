@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, newSession, projectRow, send, finished, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, test } from "./app.js";
 
 /** @param {import("@playwright/test").Page} page */
 const notices = (page) => page.locator(".lasting-notice");
@@ -25,7 +25,7 @@ test("a damaged file is said until dismissed, on the first page too, and not aga
 
 test("a server of another version is told after it comes back, with Reload and without a reload", async ({ app, page, quiet }) => {
   let connections = 0;
-  await page.routeWebSocket(/\/ws/, (socket) => {
+  await routeLine(page, (socket) => {
     const server = socket.connectToServer();
     connections += 1;
     const later = connections > 1;

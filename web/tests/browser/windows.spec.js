@@ -109,3 +109,12 @@ test("a theme chosen in one window is shown in the others, sessions and all", as
   await shell.getByRole("button", { name: "Change theme" }).click();
   await expect(other.locator("html")).toHaveAttribute("data-theme", "dark");
 });
+
+test("where the connection gets no thread of its own, the page does without", async ({ app, page }) => {
+  await page.route("**/line-worker.js", (route) => route.abort());
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  const frame = await newSession(page, "ferry");
+  await send(frame, "hello");
+  await expect(frame.locator(".message")).toHaveText("Hello from the agent.");
+});

@@ -7,58 +7,74 @@ const page = /** @type {any} */ (globalThis);
 let now = 0;
 /** @type {{ at: number, run: () => void }[]} */
 let timers = [];
-page.window = { setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => timers.push({ at: now + ms, run }) };
+page.self = { setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => timers.push({ at: now + ms, run }) };
 page.clearTimeout = () => (timers = []);
 page.performance = { now: () => now };
 
 /** @param {number} ms */
-function wait(ms) {
+async function wait(ms) {
   now += ms;
   const due = timers.filter(({ at }) => at <= now);
   timers = timers.filter(({ at }) => at > now);
   for (const { run } of due) run();
+  await Promise.resolve();
 }
 
-function start() {
+/** @param {(first: any, second: any) => any} [join] */
+function start(join) {
   timers = [];
   /** @type {any[][]} */
   const sent = [];
-  const handover = createHandover((messages) => sent.push(messages), () => 16);
+  const handover = createHandover((messages) => sent.push(messages), () => 16, join);
   return { sent, flush: handover.flush, add: (/** @type {number} */ word) => handover.add(/** @type {any} */ (word)) };
 }
 
-test("the first message goes at once, what follows within the pause goes together and in order", () => {
+test("what comes first goes at once, what follows within the pause goes together and in order", async () => {
   const { sent, add } = start();
   add(1);
-  assert.deepEqual(sent, [[1]]);
-  wait(4);
   add(2);
-  wait(4);
+  await wait(0);
+  assert.deepEqual(sent, [[1, 2]]);
+  await wait(4);
   add(3);
-  assert.deepEqual(sent, [[1]]);
-  wait(8);
-  assert.deepEqual(sent, [[1], [2, 3]]);
-  wait(100);
+  await wait(4);
   add(4);
-  assert.deepEqual(sent, [[1], [2, 3], [4]]);
+  await wait(0);
+  assert.deepEqual(sent, [[1, 2]]);
+  await wait(8);
+  assert.deepEqual(sent, [[1, 2], [3, 4]]);
+  await wait(100);
+  add(5);
+  await wait(0);
+  assert.deepEqual(sent, [[1, 2], [3, 4], [5]]);
 });
 
-test("something else that is told takes what waits along, once", () => {
+test("something else that is told takes what waits along, once", async () => {
   const { sent, add, flush } = start();
   add(1);
+  await wait(0);
   add(2);
   flush();
   flush();
   assert.deepEqual(sent, [[1], [2]]);
-  wait(100);
+  await wait(100);
   assert.deepEqual(sent, [[1], [2]]);
 });
 
-test("where timers are held back, the next message takes along what waits", () => {
+test("where timers are held back, the next message takes along what waits", async () => {
   const { sent, add } = start();
   add(1);
+  await wait(0);
   add(2);
   now += 1000;
   add(3);
+  await wait(0);
   assert.deepEqual(sent, [[1], [2, 3]]);
+});
+
+test("two that wait in a row become one where they can", () => {
+  const { sent, add, flush } = start((first, second) => (second === first + 1 ? second : null));
+  for (const word of [1, 2, 3, 7, 8, 1]) add(word);
+  flush();
+  assert.deepEqual(sent, [[3, 8, 1]]);
 });

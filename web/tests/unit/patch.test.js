@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { applyBlocks, joinPatches, mergeUpsert } from "../../shared/patch.js";
+import { applyBlocks, joinPatches, joinUpserts, mergeUpsert } from "../../shared/patch.js";
 import { goldens } from "./goldens.js";
 
 const [, message] = /** @type {[string, any]} */ (goldens("upsert.message")[0]);
@@ -73,4 +73,22 @@ test("TC-7.2b: a tool call keeps its output and sections when an update does not
   const second = mergeUpsert(first, bare);
   assert.equal(second.text, "ok\n");
   assert.deepEqual(second.sections, view.sections);
+});
+
+test("growth of one text that came in pieces is the same in one", () => {
+  const grown = (/** @type {string} */ content, /** @type {number} */ contentFrom, /** @type {string[]} */ html, keep = 0, from = 0) => ({ turnId: "t", itemId: "i", status: "update", type: "message", origin: "agent", content, contentFrom, blocks: { from, keep, html } });
+  const first = /** @type {any} */ (grown("a", 0, ["<p>a</p>"]));
+  const pieces = /** @type {any[]} */ ([grown("b", 1, ["b</p>"], 4), grown(" c\n", 2, [" c</p>", "<p>"], 5), grown("d", 5, ["d</p>"], 3, 1)]);
+  const apart = pieces.reduce(mergeUpsert, mergeUpsert(undefined, first));
+  const joined = pieces.reduce((whole, piece) => joinUpserts(whole, piece) ?? assert.fail("not joined"));
+  const together = mergeUpsert(mergeUpsert(undefined, first), joined);
+  assert.equal(together.text, "ab c\nd");
+  assert.deepEqual([together.text, together.html], [apart.text, apart.html]);
+});
+
+test("what begins, what ends, another item, a gap and a call are told apart", () => {
+  const one = /** @type {any} */ ({ turnId: "t", itemId: "i", status: "update", type: "message", origin: "agent", content: "a", contentFrom: 0, blocks: { from: 0, keep: 0, html: ["a"] } });
+  const two = { ...one, content: "b", contentFrom: 1, blocks: { from: 0, keep: 1, html: ["b"] } };
+  assert.ok(joinUpserts(one, two));
+  for (const [first, second] of [[{ ...one, status: "create" }, two], [one, { ...two, status: "complete" }], [one, { ...two, itemId: "j" }], [one, { ...two, contentFrom: 2 }], [one, { ...two, type: "tool_call" }], [one, { ...two, blocks: { from: 2, keep: 0, html: ["b"] } }]]) assert.equal(joinUpserts(first, second), null);
 });

@@ -1,0 +1,38 @@
+// line.js: one WebSocket, in whatever thread this runs. Frames are read here and handed on together.
+import { parseServerFrame } from "../shared/messages.js";
+import { joinUpserts } from "../shared/patch.js";
+import { createHandover } from "./handover.js";
+
+/** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
+/** @typedef {{ kind: "frames", frames: ServerFrame[] } | { kind: "closed" }} LineNews */
+
+/** While frames keep coming, they are handed on this often: the page draws a long answer more rarely still. */
+const PAUSE_MS = 24;
+
+/**
+ * @param {string} url
+ * @param {(news: LineNews) => void} tell
+ * @returns {(text: string) => void} Sends. What is sent on a line that has gone is lost; its end is told.
+ */
+export function openLine(url, tell) {
+  const socket = new WebSocket(url);
+  const { add, flush } = createHandover((frames) => tell({ kind: "frames", frames }), () => PAUSE_MS, join);
+  socket.addEventListener("message", ({ data }) => {
+    const frame = parseServerFrame(data);
+    if (frame) add(frame);
+  });
+  socket.addEventListener("close", () => {
+    flush();
+    tell({ kind: "closed" });
+  });
+  return (text) => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(text);
+  };
+}
+
+/** Growth of one text is one frame, however many it came in. @param {ServerFrame} first @param {ServerFrame} second */
+function join(first, second) {
+  if (first.type !== "session:upsert" || second.type !== "session:upsert" || first.sessionId !== second.sessionId) return null;
+  const payload = joinUpserts(first.payload, second.payload);
+  return payload && { ...second, payload };
+}
