@@ -28,6 +28,7 @@ mod time;
 mod tool;
 mod translate;
 mod trial;
+mod turn;
 mod version;
 mod wire;
 

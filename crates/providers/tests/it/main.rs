@@ -7,6 +7,7 @@ mod acp_codex;
 mod acp_demo;
 mod acp_faults;
 mod acp_limits;
+mod acp_modes;
 mod acp_sessions;
 mod acp_told;
 mod claude_faults;
