@@ -45,7 +45,7 @@ function faultText(item) {
   return item.text || (stateOf(item) === "failed" ? (item.errorMessage ?? "Failed without a message") : "");
 }
 
-/** Output that came as text: what is new is appended, the oldest lines go. @param {HTMLElement} output @param {string} text @param {{ text: string }} now */
+/** Output that came as text: its newest lines. @param {HTMLElement} output @param {string} text @param {{ text: string }} now */
 function drawText(output, text, now) {
   if (text === now.text) return;
   const lines = text.split("\n");

@@ -1,4 +1,4 @@
-// bus.js: the only owner of postMessage. Shell and portlets share an origin; every message is checked for its origin,
+// bus.js: the only owner of postMessage between windows. Shell and portlets share an origin; every message is checked for its origin,
 // for the window it came from, and for its shape.
 
 /** @typedef {import("./protocol.js").ClientMessage} ClientMessage */

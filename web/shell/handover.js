@@ -1,5 +1,5 @@
 // handover.js: hands on what the server says, in order and at most once per pause: a postMessage costs more than the few
-// words it carries while an agent writes.
+// words it carries while an agent writes. line.js hands on to the page, portlets.js to each session.
 
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 

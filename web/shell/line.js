@@ -1,4 +1,5 @@
-// line.js: one WebSocket, in whatever thread this runs. Frames are read here and handed on together.
+// line.js: one WebSocket, in whatever thread this runs: a worker where there is one. Frames are read and checked here, those in
+// a row that grow one text are joined, and they are handed on together. What a frame means is not its business.
 import { parseServerFrame } from "../shared/messages.js";
 import { joinUpserts } from "../shared/patch.js";
 import { createHandover } from "./handover.js";

@@ -1,4 +1,5 @@
-// socket.js: the only owner of the WebSocket. Requests become promises; a lost connection is tried again for ever.
+// socket.js: the page's one connection. Requests become promises; a lost connection is tried again for ever. The WebSocket
+// itself is in line.js, which runs in a worker.
 // Whether the server is there again is asked by a plain request: browsers hold back a WebSocket after many that failed.
 import { openLine } from "./line.js";
 

@@ -2,7 +2,7 @@
 //!
 //! Comes in: what users and the hub want changed. Goes out: lists from memory, and two JSON files that a person can read.
 //! Kept out: agents, sockets, what runs. Nobody else opens a file in the data directory, so the access token, the lock
-//! and `agents.json` are asked for here too.
+//! and `agents.json` are asked for here too. Only the demo agent, a process of its own, has a directory in it.
 
 mod books;
 mod catalog;

@@ -14,9 +14,9 @@ use providers::{Provider, Registry};
 
 use crate::settings::Agents;
 
-/// A wrong command line is the user's to mend at once. A wrong `agents.json` only costs the agents in it, and is told
-/// in every window. Nothing is started here.
-/// `file` is `agents.json`, as far as there is one.
+/// A wrong command line is the user's to mend at once. A wrong entry of `agents.json` costs that agent alone, a file that
+/// cannot be read all of them, and either is told in every window. Nothing is started here. `file` is `agents.json`, as far as
+/// there is one.
 pub(crate) fn registry(
     settings: &Agents,
     data_dir: &Path,

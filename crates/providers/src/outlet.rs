@@ -1,6 +1,7 @@
 //! The way out of a provider: stream events in, upserts and turns out on the session's channel.
 //!
-//! Text goes out at once when the channel has room; what arrives while it has none goes out together with the next.
+//! What goes out is what the turn's processor says is due, as soon as the channel has room; what arrives while it has none
+//! goes out together with the next.
 //! Kept out: wires and processes. The session's task owns its outlet and calls [`Outlet::flush`] as one arm of its
 //! `select!`.
 
@@ -15,7 +16,8 @@ use upserts::{Moment, UpsertConfig, UpsertProcessor};
 
 use crate::provider::ProviderEvent;
 
-/// Turns that have ended but may still be spoken of: sub-agents report after the end of the turn that started them.
+/// Turns that may still be spoken of, the present one among them: sub-agents report after the end of the turn that started
+/// them.
 const ENDED_TURNS_KEPT: usize = 8;
 
 /// The session no longer listens.

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use upserts::{Emission, ItemUpdate};
 
 /// How many events may wait between a provider and its session. Text that finds the queue full is merged, so a small
-/// queue costs nothing but holds little memory.
+/// queue loses nothing and holds little memory.
 pub const EVENT_QUEUE_MAX: usize = 256;
 
 /// Drives one CLI type. Calls name a session by the agent's own id.

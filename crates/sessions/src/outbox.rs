@@ -1,7 +1,7 @@
 //! What waits to be written to one window.
 //!
 //! Comes in: ordered frames, items and snapshots. Goes out: the same order, each item once and in its newest state.
-//! Kept out: sockets and JSON text of others. The queue is bounded: a window that lets it fill is let go, and comes
+//! Kept out: sockets, and what a message means. The queue is bounded: a window that lets it fill is let go, and comes
 //! back to a snapshot.
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -246,7 +246,7 @@ impl Transcript {
         (self.cells[from..].to_vec(), from > 0 || self.older.is_some())
     }
 
-    /// Up to `limit` items in front of one, how many there are in memory, and whether there are more.
+    /// Up to `limit` items in front of one, as far as they are in memory, and whether there are more. None if it is not here.
     pub(crate) fn before(&self, id: &ItemId, limit: usize) -> Option<(Vec<Arc<ItemCell>>, bool)> {
         let end = self.cells.iter().position(|cell| cell.id() == id)?;
         let from = end.saturating_sub(limit);

@@ -1,4 +1,8 @@
 //! When one item's unsent change is due.
+//!
+//! Comes in: that an item changed, that it was sent, and the time. Goes out: the time at which it is due. Live, two emissions
+//! of an item are an interval apart, and the interval begins when the first was due: whoever takes it late, because a timer
+//! rang late, delays that one and none after it.
 
 use std::time::Duration;
 
@@ -30,7 +34,9 @@ pub(crate) struct Batch {
     pub(crate) due_at: Duration,
     /// Length of the text in the last emission.
     pub(crate) sent_bytes: usize,
+    /// When the last emission was due: the next interval begins there.
     sent_at: Option<Duration>,
+    /// When the oldest unsent change came.
     waiting_since: Option<Duration>,
     /// Index of the current threshold of the gradient.
     step: usize,
@@ -74,8 +80,7 @@ impl Batch {
         crossed
     }
 
-    /// Notes that everything up to now went out. The next interval begins when it was due, not when a timer that rings late
-    /// let it go: otherwise one late emission would make all that follow it late.
+    /// Notes that everything up to now went out. When that was due lies between its first change and now.
     pub(crate) fn sent(&mut self, text_bytes: usize, now: Duration) {
         self.sent_at = Some(self.due_at.max(self.waiting_since.unwrap_or(now)).min(now));
         self.shown = true;

@@ -10,6 +10,9 @@
 //! deadline()         when to call take again though nothing came
 //! ```
 //!
+//! **Pace.** Live, an item goes out at once, but not sooner than 4 ms after its last emission was due; its end does not wait.
+//! Due, not taken: one that is taken late makes none after it late. Other paces are in [`Pacing`].
+//!
 //! **Items.** An item takes its place with its first emission, `create`, or `complete` if it was already over by then.
 //! Places are in the order in which items first had something to show. Each emission has the whole state; text is
 //! shared ([`Text`]), so a reader that kept the last one can ask for the rest only. A message or thought is closed by

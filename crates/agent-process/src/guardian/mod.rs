@@ -41,8 +41,8 @@ pub(crate) const ARGUMENT: &str = "__guardian";
 ///
 /// On Linux nothing an agent started survives the server or the guardian: what forks away is adopted and found, the agent
 /// dies with a guardian that is killed, and the server ends the rest. Only if both are killed at once, what the agent
-/// itself had started stays until the next server ends it with [`end_leftovers`](crate::end_leftovers). On other systems the agent's process group is ended, also when we are killed; a descendant that has
-/// left the group is not found there.
+/// itself had started stays until the next server ends it with [`end_leftovers`](crate::end_leftovers). On other systems
+/// the agent's process group is ended, also when we are killed; a descendant that has left the group is not found there.
 pub fn guardian_entry() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {

@@ -153,9 +153,8 @@ pub(crate) struct Lost {
 }
 
 /// Reads the agent's stdout to its end, or for as long as the agent is there and can be spoken to, and sends each line
-/// where it belongs. Gives how the agent was lost, as soon as
-/// that is known: ending what is left of it is for the caller, and nobody has to wait for it to hear. Every request
-/// that waited has its answer then.
+/// where it belongs. Gives how the agent was lost, as soon as that is known: ending what is left of it is for the caller,
+/// and nobody has to wait for it to hear. Every request that waited has its answer then.
 pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, router: &Router) -> Lost {
     let mut requests = Requests::new(Arc::clone(&connection));
     let mut noise = 0;

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as acp;
 
-/// The largest file that is handed out; agents ask for parts of larger ones by line, which count the same.
+/// The largest file that is read, whole or by lines.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Why a file request was refused, in words for the agent.

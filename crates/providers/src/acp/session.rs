@@ -2,7 +2,8 @@
 //!
 //! Comes in: the hub's commands, and what the agent says, in its order. Goes out: provider events, and lines to the
 //! agent. It outlives the process behind it. No arm of its loop waits for the world: every answer of the agent comes
-//! back through the same queue as everything else it says.
+//! back through the same queue as everything else it says. Here are the loop and the session's end; what it does is in `turn`,
+//! `attach` (how it and the process find each other), `extras` (options and terminals) and `time` (what is due by itself).
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

@@ -1,4 +1,7 @@
 //! One turn of a session: the message that begins it, leave that is given in it, and how it ends.
+//!
+//! Comes in: the user's message or cancel, the agent's requests for leave, its answer to the prompt. Goes out: lines to the
+//! agent, and the turn's events. Kept out: whether the agent has the session (`attach`), and when its patience ends (`time`).
 
 use agent_client_protocol_schema::v1 as acp;
 use protocol::{Permission, PermissionDecision, SessionFacts, TurnId};
@@ -14,9 +17,11 @@ use super::wire::{PARSE_ERROR, PromptResult, RpcError};
 use crate::permission::{Decision, PermissionKind, PermissionOption};
 use crate::provider::ProviderError;
 
+/// The turn that runs, for the agent if for nobody else.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) id: TurnId,
+    /// When the agent last said something in it.
     pub(super) heard: Instant,
     /// When its silence was last told.
     pub(super) silent_since: Option<Instant>,
@@ -27,6 +32,7 @@ pub(super) struct Turn {
 }
 
 impl Session {
+    /// Begins a turn, or keeps the message until the agent can take it.
     pub(super) fn send(&mut self, text: String, reply: oneshot::Sender<Result<TurnId, ProviderError>>) {
         let is_stopped = self.turn.as_ref().is_some_and(|turn| turn.is_stopped);
         if self.turn.is_some() && !is_stopped || self.waiting.is_some() {
@@ -103,6 +109,7 @@ impl Session {
         drop(reply.send(Ok(id)));
     }
 
+    /// Answered at once; after a cancel, with that.
     pub(super) fn permission(&mut self, id: &RawValue, request: PermissionRequest) {
         self.heard();
         let options: Vec<PermissionOption> = request.options.into_iter().map(offered).collect();
@@ -163,6 +170,7 @@ impl Session {
         }
     }
 
+    /// Forgets the turn. Its end is the caller's to tell.
     pub(super) fn turn_over(&mut self) {
         self.used = Instant::now();
         if let Some(turn) = self.turn.take()

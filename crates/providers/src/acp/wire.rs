@@ -21,7 +21,7 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 pub(crate) const REQUEST_CANCELLED: i64 = -32800;
 pub(crate) const AUTH_REQUIRED: i64 = -32000;
 
-/// One line, either way. Which fields are there says what it is.
+/// One line of an agent. Which fields are there says what it is.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Frame<'a> {

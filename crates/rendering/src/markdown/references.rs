@@ -1,6 +1,6 @@
 //! Places in files, as agents write them: `src/main.rs:12`, `src/main.rs:12:5`, `lib/a.ts#L3-L9`.
 //!
-//! They become `<a class="ref" role="link" tabindex="0" data-path="src/main.rs" data-line="12">`, for the page to act on.
+//! They become `<a class="ref" data-path="src/main.rs" data-line="12" role="link" tabindex="0" rel="…">`, for the page to act on.
 
 use crate::escape;
 use crate::sanitize::LINK_REL;

@@ -1,6 +1,6 @@
 //! Claude Code's wire, for what the real program cannot be made to do: break it.
 //!
-//! Words before its flags decide how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
+//! A word before its flags decides how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
 //! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
 //! flags, `wait:FILE` does nothing until there is such a file, `tardy` begins with its first message only after an
 //! interrupt, and ends it at the next. Each line of a prompt is then done in turn:

@@ -32,15 +32,17 @@
 //! close              closes its output and lives on
 //! close-input        closes its input and lives on
 //! cost:AMOUNT        what the session has cost so far, in dollars
-//! stubborn-daemon    the same as `daemon`, and it ignores SIGTERM
 //! later-flood:MIB    so much text after the end of the prompt, each piece a message, and then the title `flood over`
 //! replay-flood:MIB   so much text for whoever loads the session
 //! daemon             starts a process that leaves its group: `sleep 1000.<process id of the agent>`
+//! stubborn-daemon    the same, and it ignores SIGTERM
 //! error:TEXT         the prompt fails
 //! stop:REASON        the prompt ends for this reason
 //! env:NAME           says a variable
 //! mode               says the session's mode
 //! ```
+//!
+//! Any other line is answered with `You said: …`.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
