@@ -53,14 +53,17 @@ function drawText(output, text, now) {
   now.text = text;
 }
 
-/** Puts the whole output in place of the cut one. @param {HTMLElement} body @param {string[]} html */
+/** Puts all there is in place of what was cut. @param {HTMLElement} body @param {string[]} html Of each section, then of what was printed. */
 export function drawWhole(body, html) {
   const now = shown.get(body);
   const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);
   if (!now || !sections || !output || !more) return;
   now.whole = true;
-  sections.replaceChildren();
-  output.hidden = false;
+  for (const section of /** @type {HTMLCollectionOf<HTMLElement>} */ (sections.children)) {
+    showSection(section, html.shift() ?? "");
+    addCopyButtons(section);
+  }
+  output.hidden = html.length === 0;
   showBlocks(output, html, (now.blocks = []));
   more.hidden = true;
 }

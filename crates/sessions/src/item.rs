@@ -20,6 +20,8 @@ use providers::fault::contained_now;
 /// Final items whose rendering is kept at hand, for windows that read the same and for the next one that opens the
 /// session. Older ones are rendered anew when someone asks.
 const RENDERINGS_KEPT: usize = 256;
+/// Bytes of text whose rendering is kept at hand: what was made of it takes several times as much.
+const RENDERED_BYTES_KEPT: usize = 16 * 1024 * 1024;
 /// Text that is made into a frame where others wait for the thread: a millisecond's work.
 const BYTES_AT_ONCE: usize = 64 * 1024;
 /// An item that took longer the last time is expected to do so again.
@@ -227,7 +229,9 @@ impl Kept {
         self.lock().push_back(Weak::clone(cell));
         for _ in 0..2 {
             let mut cells = self.lock();
-            let oldest = if cells.len() > RENDERINGS_KEPT { cells.pop_front() } else { None };
+            let bytes = || cells.iter().filter_map(Weak::upgrade).map(|cell| cell.weight_bytes()).sum::<usize>();
+            let is_full = cells.len() > RENDERINGS_KEPT || cells.len() > 1 && bytes() > RENDERED_BYTES_KEPT;
+            let oldest = if is_full { cells.pop_front() } else { None };
             drop(cells);
             if let Some(item) = oldest.as_ref().and_then(Weak::upgrade)
                 && !(item.is_final() && item.forget_rendering())

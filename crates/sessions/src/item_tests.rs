@@ -73,6 +73,19 @@ fn only_the_newest_renderings_of_finished_items_are_kept() {
 }
 
 #[test]
+fn of_long_items_fewer_are_kept_at_hand() {
+    let kept: Arc<Kept> = Arc::default();
+    let text = Text::from("word ".repeat(RENDERED_BYTES_KEPT / 20).as_str());
+    let item = |number| ItemCell::new(update(&format!("i-{number}"), &text, UpsertStatus::Complete), 1, &kept);
+    let cells: Vec<_> = (0..8).map(item).collect();
+    for cell in &cells {
+        cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default());
+    }
+    let made: Vec<_> = cells.iter().map(|cell| is_made(cell)).collect();
+    assert_eq!(made, [false, false, false, false, false, true, true, true]);
+}
+
+#[test]
 fn what_still_grows_is_not_forgotten_and_a_crowd_of_such_becomes_fewer_again_once_they_are_done() {
     let kept: Arc<Kept> = Arc::default();
     let text = Text::from("words");

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use protocol::{BlockPatch, Origin, SectionKind, ToolContent, ToolDetail, ToolSection, UpsertView};
+use protocol::{BlockPatch, Origin, SectionKind, ToolContent, ToolDetail, ToolKind, ToolSection, UpsertView};
 use rendering::{Cut, DiffView, LiveMarkdown, LiveTerminal};
 use serde_json::{Map, Value};
 use upserts::{ItemBody, ItemUpdate, Text};
@@ -17,8 +17,8 @@ const ARGUMENT_BYTES_MAX: usize = 2048;
 
 /// Lines of output a page gets; the rest is counted, and comes by `session:output`.
 const OUTPUT_CUT: Cut = Cut { head: 200, tail: 400 };
-/// Lines of a file that was read.
-const FILE_CUT: Cut = Cut { head: 300, tail: 100 };
+/// Lines of a file that was read, and rows of an edit.
+const SECTION_CUT: Cut = Cut { head: 300, tail: 100 };
 
 /// The rendered state of one item.
 #[derive(Debug, Default)]
@@ -49,7 +49,12 @@ impl Rendered {
             }
             ItemBody::ToolCall { output, tool, .. } => {
                 let mut view = UpsertView::default();
-                if let Some(output) = output {
+                if says_it_all(update) {
+                    if sent.text.is_some() {
+                        sent.start_anew();
+                        view.blocks = Some(BlockPatch { from: 0, keep: 0, html: Vec::new() });
+                    }
+                } else if let Some(output) = output {
                     offset(output, sent);
                     let live = advance(&mut self.output, output, || LiveTerminal::new(OUTPUT_CUT), LiveTerminal::push);
                     view.blocks = Some(wire(live.patch_since(sent.mark)));
@@ -71,7 +76,7 @@ impl Rendered {
         match &self.sections {
             Some((of, sections)) if Arc::ptr_eq(of, tool) || of.content == tool.content => sections.clone(),
             _ => {
-                let sections: Vec<_> = tool.content.iter().map(section).collect();
+                let sections: Vec<_> = tool.content.iter().map(|content| section(content, SECTION_CUT)).collect();
                 self.sections = Some((Arc::clone(tool), sections.clone()));
                 sections
             }
@@ -126,7 +131,16 @@ fn wire(patch: rendering::BlockPatch) -> BlockPatch {
     BlockPatch { from: patch.from, keep: patch.keep, html: patch.html.into_iter().map(Into::into).collect() }
 }
 
-fn section(content: &ToolContent) -> ToolSection {
+/// The sections say what was read or changed; the words beside them are those the model got to see of the same.
+fn says_it_all(update: &ItemUpdate) -> bool {
+    let ItemBody::ToolCall { tool: Some(tool), is_error, .. } = &update.body else { return false };
+    let is_file = |content: &ToolContent| matches!(content, ToolContent::File { .. } | ToolContent::Diff { .. });
+    *is_error != Some(true)
+        && matches!(tool.kind, ToolKind::Read | ToolKind::Edit)
+        && tool.content.iter().any(is_file)
+}
+
+fn section(content: &ToolContent, cut: Cut) -> ToolSection {
     let plain = |kind, path: Option<&String>, html: String, hidden: usize| ToolSection {
         kind,
         path: path.cloned(),
@@ -137,7 +151,7 @@ fn section(content: &ToolContent) -> ToolSection {
     };
     match content {
         ToolContent::Diff { path, old_text, new_text, start_line } => {
-            let view = DiffView { first_line: start_line.unwrap_or(1) as usize, ..DiffView::default() };
+            let view = DiffView { first_line: start_line.unwrap_or(1) as usize, cut, ..DiffView::default() };
             let diff = rendering::diff(old_text.as_deref(), new_text, path, view);
             ToolSection {
                 added: Some(diff.added),
@@ -146,7 +160,7 @@ fn section(content: &ToolContent) -> ToolSection {
             }
         }
         ToolContent::File { path, start_line, text } => {
-            let lines = rendering::file_read(text, *start_line as usize, path, FILE_CUT);
+            let lines = rendering::file_read(text, *start_line as usize, path, cut);
             plain(SectionKind::File, Some(path), lines.html, lines.hidden)
         }
         ToolContent::Image { mime_type, data } => {
@@ -158,10 +172,14 @@ fn section(content: &ToolContent) -> ToolSection {
     }
 }
 
-/// A tool call's whole output, uncut.
+/// A tool call's sections and then its output, uncut.
 pub(crate) fn whole_output(update: &ItemUpdate) -> Vec<String> {
-    let ItemBody::ToolCall { output: Some(output), .. } = &update.body else { return Vec::new() };
-    vec![rendering::terminal(&output.to_string(), Cut::WHOLE).html]
+    let ItemBody::ToolCall { output, tool, .. } = &update.body else { return Vec::new() };
+    let contents = tool.iter().flat_map(|tool| &tool.content);
+    let sections = contents.map(|content| section(content, Cut::WHOLE).html.to_string());
+    let output = output.as_ref().filter(|_| !says_it_all(update));
+    let output = output.map(|output| rendering::terminal(&output.to_string(), Cut::WHOLE).html);
+    sections.chain(output).collect()
 }
 
 /// The detail without what is sent as rendered sections.

@@ -9,7 +9,7 @@ const BATCH_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Live, 250 emissions per second and item are the ceiling: no screen shows more.
 const LIVE_INTERVAL: Duration = Duration::from_millis(4);
 /// No turn of a working agent comes near it; one that floods is stopped before it takes the machine's memory.
-const TURN_BYTES_MAX: usize = 256 * 1024 * 1024;
+const TURN_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// Average length of a token in English and in code.
 const BYTES_PER_TOKEN: usize = 4;
 

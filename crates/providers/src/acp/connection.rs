@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::agent::AcpAgent;
 use super::peer::{CallError, Peer, Waiter};
 use super::requests::Requests;
-use super::router::{Expect, PermissionRequest, Router, SessionInput};
+use super::router::{PermissionRequest, Router, SessionInput};
 use super::settings::AcpSettings;
 use super::terminals::Terminals;
 use super::translate::Quirks;
@@ -345,18 +345,4 @@ fn with_stderr(words: String, stderr_tail: &str) -> String {
 pub(crate) fn real_directory(directory: &Path) -> Result<std::path::PathBuf, ProviderError> {
     std::fs::canonicalize(directory)
         .map_err(|error| ProviderError::CreateFailed { detail: format!("{}: {error}", directory.display()) })
-}
-
-/// For an [`Expect`] in log lines.
-impl std::fmt::Display for Expect {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Prompt(_) => "session/prompt",
-            Self::New => "session/new",
-            Self::Resume => "session/resume",
-            Self::Load => "session/load",
-            Self::Close => "session/close",
-            Self::Option(_) => "session/set_config_option",
-        })
-    }
 }

@@ -236,3 +236,35 @@ async fn a_turn_that_does_not_stop_when_asked_is_stopped_with_its_process() {
     assert_eq!(session.said(&next), ["another process"]);
     soon("the end", provider.shutdown()).await;
 }
+
+/// Who wants a plan must not get changes.
+#[tokio::test]
+async fn a_program_that_refuses_the_mode_the_user_chose_gets_no_message_until_it_takes_it_or_another_is_chosen() {
+    let gate = tempfile::tempdir().unwrap();
+    let open_gate = gate.path().join("open");
+    let bench = Bench::new(&format!("stubborn:{}", open_gate.display()));
+    let provider = bench.provider();
+    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
+    let open = OpenSession {
+        id: id.clone(),
+        project_dir: bench.project_dir(),
+        prompted: false,
+        chosen: [("mode".to_owned(), "plan".to_owned())].into(),
+        items_max: 10,
+    };
+    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    // The first message starts the program, the second finds it running.
+    for _ in 0..2 {
+        let turn = provider.send_message(&id, "mark:heard\nsay:never").await.unwrap();
+        session.until_end_of(&turn).await;
+        let (_, words) = session.error_of(&turn).unwrap_or_else(|| panic!("{session:#?}"));
+        assert!(words.ends_with(r#"the mode "plan" could not be set again: not today"#), "{words}");
+        assert_eq!(session.text(), "");
+    }
+    assert!(!bench.project.path().join("heard").exists());
+    std::fs::write(&open_gate, "").unwrap();
+    let turn = provider.send_message(&id, "say:planned").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["planned"]);
+    soon("the end", provider.shutdown()).await;
+}

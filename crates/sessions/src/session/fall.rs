@@ -27,8 +27,8 @@ impl Session {
             // Its turn will never be.
             self.hub.catalog().turn_ended(&self.id, now());
         }
-        (self.loading, self.fetching_older, self.killing, self.sending, self.sender) =
-            (false, false, false, None, None);
+        (self.loading, self.unwanted, self.fetching_older, self.killing) = (false, false, false, false);
+        (self.sending, self.sender) = (None, None);
         if let Err(fault) = contained_now(|| self.settle()) {
             tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
         }

@@ -151,6 +151,8 @@ pub(crate) struct Session {
     leaving: bool,
     /// What runs is being ended because someone asked for it.
     killing: bool,
+    /// It was ended while it was being loaded: what comes of that is let go of.
+    unwanted: bool,
     /// Who waits for the turn's end because the server ends.
     drain: Option<oneshot::Sender<()>>,
     /// Whose request the next `turn_started` answers, and whose the next end of a turn.
@@ -234,6 +236,7 @@ impl Session {
             switches: Switches::default(),
             leaving: false,
             killing: false,
+            unwanted: false,
             drain: None,
             sender: None,
             cancellers: Vec::new(),
@@ -468,11 +471,12 @@ impl Session {
                     Err(ProviderError::SessionNotFound(_)) => Ok(()),
                     other => other,
                 };
-                if killed.is_ok() {
+                self.unwanted = self.loading && killed.is_ok();
+                if killed.is_ok() && !self.loading {
                     self.lose_provider();
                 }
                 self.killing = false;
-                self.ended |= self.leaving;
+                self.ended |= self.leaving && !self.loading;
                 drop(reply.send(killed.map_err(Into::into)));
             }
             Done::IdChanged(new, Ok(())) => {

@@ -13,6 +13,11 @@ const CLOCKS_DIFFER_MS: i64 = 1_000;
 
 impl Session {
     pub(super) fn loaded(&mut self, loaded: Loaded) {
+        if self.unwanted {
+            let (provider, id) = (Arc::clone(&self.provider), loaded.session.id);
+            self.hub.tasks().spawn(async move { provider.kill_session(&id).await.ok() });
+            return self.load_failed(ProviderError::LoadFailed { detail: "the session was ended".into() });
+        }
         self.loading = false;
         self.watch.loading(false);
         self.watch.continuity(loaded.history.continuity);
@@ -64,8 +69,8 @@ impl Session {
             command.refuse(&failure, Some(&self.id));
         }
         // With nothing to show the session leaves, and the next one who opens it tries again.
-        self.loading = false;
-        self.ended = self.transcript.is_new();
+        (self.loading, self.unwanted) = (false, false);
+        self.ended = self.leaving || self.transcript.is_new();
     }
 
     pub(super) fn older_came(&mut self, older: Result<History, ProviderError>) {

@@ -156,6 +156,23 @@ async fn a_turn_of_a_session_that_is_killed_ends_as_cancelled_also_when_its_prov
 }
 
 #[tokio::test]
+async fn a_session_that_is_killed_while_it_is_being_loaded_stays_so() {
+    let (stage, mut seat, session) = Stage::begin().await;
+    stage.hub.kill(&session).await.unwrap();
+    let gate = stage.puppet.hold_loads();
+    seat.ask(send(&session)).await;
+    stage.puppet.until_called("load", 1).await;
+    stage.hub.kill(&session).await.unwrap();
+    gate.send(true).unwrap();
+    // What was loaded is ended, and who waited for it is told.
+    stage.puppet.until_called("kill", 3).await;
+    seat.until("an answer", |frame| matches!(frame.message, ServerMessage::Error(_))).await;
+    assert_eq!(stage.puppet.count("send"), 0);
+    stage.hub.send(&session, "again".into()).await.unwrap();
+    assert_eq!((stage.puppet.count("load"), stage.puppet.count("send")), (2, 1));
+}
+
+#[tokio::test]
 async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
     let (stage, mut seat, session) = Stage::begin().await;
     stage.puppet.start_turn(&session).await;

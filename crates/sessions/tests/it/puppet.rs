@@ -42,6 +42,8 @@ struct Strings {
     past: u64,
     /// The id under which every session goes on that is loaded.
     goes_on_as: Option<AgentSessionId>,
+    /// Loads wait until this says so.
+    gate: Option<watch::Receiver<bool>>,
     /// How each session was opened that was loaded.
     opened: Vec<OpenSession>,
     /// How many items each call for older ones wanted.
@@ -63,6 +65,13 @@ impl Puppet {
 
     pub(crate) fn goes_on_as(&self, id: Option<&SessionId>) {
         self.strings.lock().unwrap().goes_on_as = id.map(SessionId::agent_session_id);
+    }
+
+    /// Keeps every load until the answer is told to let it go.
+    pub(crate) fn hold_loads(&self) -> watch::Sender<bool> {
+        let (sender, gate) = watch::channel(false);
+        self.strings.lock().unwrap().gate = Some(gate);
+        sender
     }
 
     /// How the last session was opened.
@@ -236,6 +245,10 @@ impl Provider for Puppet {
 
     async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
         self.called("load")?;
+        let gate = self.strings.lock().unwrap().gate.clone();
+        if let Some(mut gate) = gate {
+            gate.wait_for(|is_open| *is_open).await.ok();
+        }
         let (past, id) = {
             let mut strings = self.strings.lock().unwrap();
             strings.opened.push(session.clone());
@@ -267,8 +280,8 @@ impl Provider for Puppet {
 
     async fn kill_session(&self, id: &AgentSessionId) -> Result<(), ProviderError> {
         self.called("kill")?;
-        self.strings.lock().unwrap().sessions.remove(id);
-        Ok(())
+        let known = self.strings.lock().unwrap().sessions.remove(id);
+        known.map(drop).ok_or_else(|| ProviderError::SessionNotFound(id.clone()))
     }
 
     fn is_alive(&self, _: &AgentSessionId) -> bool {

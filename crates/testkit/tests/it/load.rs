@@ -25,7 +25,7 @@ async fn a_thousand_sessions_in_a_hundred_projects_are_listed_before_and_after_a
     println!("{}", load::table("1,000 sessions in 100 projects", &figures));
 }
 
-#[ignore = "scripts/load runs it: a page is shown 256 MiB of one message, which takes a debug build minutes"]
+#[ignore = "scripts/load runs it: a page is shown 96 MiB of one message, which takes a debug build minutes"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_without_end_is_stopped_with_a_word_about_it_and_the_session_goes_on() {
     let figures = load::one_turn(10_240).await;

@@ -138,14 +138,16 @@ impl Session {
     /// An answer to one of our questions. With `--replay-user-messages` our own answers come back too: not ours to take.
     fn answered(&mut self, id: &str, answer: Result<Value, String>) {
         match self.pending.remove(id) {
-            Some(Pending::Option { option, value, reply }) => {
+            Some(Pending::Option { option, value, reply: Some(reply) }) => {
                 let refused = |message| ProviderError::Protocol { name: NAME.into(), message };
-                let result = answer.map(|_| self.option_is(&option, &value)).map_err(refused);
-                if let Some(reply) = reply {
-                    let _ = reply.send(result);
-                } else if let Err(error) = result {
-                    tracing::warn!(session = %self.id, %error, "an option could not be set again");
+                let _ = reply.send(answer.map(|_| self.option_is(&option, &value)).map_err(refused));
+            }
+            Some(Pending::Option { option, value, reply: None }) => {
+                match answer {
+                    Ok(_) => self.option_is(&option, &value),
+                    Err(reason) => self.not_restored(&option, &value, &reason),
                 }
+                self.send_unsent();
             }
             Some(Pending::DropMessage(turn)) => {
                 let dropped = answer.is_ok_and(|answer| answer["cancelled"].as_bool() == Some(true));

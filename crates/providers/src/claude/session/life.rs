@@ -54,13 +54,9 @@ impl Session {
             Ok(started) => self.connected(started),
             Err(error) => {
                 tracing::warn!(session = %self.id, %error, "Claude Code did not start");
-                let message = error.to_message();
-                let words = match &message.detail {
-                    Some(detail) => format!("{}: {detail}", message.message),
-                    None => message.message,
-                };
-                self.end_turn_with_error(ErrorDetail { code: error.code().as_str().into(), message: words.clone() });
-                self.lose(words, true, false);
+                let told = detail_of(&error);
+                self.end_turn_with_error(told.clone());
+                self.lose(told.message, true, false);
                 self.reply_to_waiting(Err(error));
             }
         }
@@ -91,16 +87,14 @@ impl Session {
         let mode = facts.options.iter().flatten().find(|option| option.id == facts::MODE);
         self.plans_for_user |= mode.is_some_and(|mode| mode.value == facts::PLAN);
         self.tell_facts(facts);
-        for (option, value) in self.chosen.clone() {
-            self.ask_option(option, value, None);
-        }
+        self.restore_options();
         for line in early {
             self.hear_line(line);
         }
-        match self.unsent.take() {
-            Some((turn, text)) => self.write(request::user(self.id.as_str(), turn.as_str(), &text)),
-            None => self.idle_since = Some(Instant::now()),
+        if self.unsent.is_none() {
+            self.idle_since = Some(Instant::now());
         }
+        self.send_unsent();
         self.reply_to_waiting(Ok(()));
     }
 
@@ -167,7 +161,7 @@ impl Session {
     }
 
     /// Everything that was open ends with this; what was received stays.
-    fn end_turn_with_error(&mut self, error: ErrorDetail) {
+    pub(super) fn end_turn_with_error(&mut self, error: ErrorDetail) {
         self.unsent = None;
         self.cancelling_until = None;
         if self.translator.turn().is_some() {
@@ -310,6 +304,16 @@ impl Session {
         self.outlet.say(ProviderEvent::Status(report));
         self.shared.status_changed();
     }
+}
+
+/// The error and what is behind it, in one line.
+pub(super) fn detail_of(error: &ProviderError) -> ErrorDetail {
+    let message = error.to_message();
+    let words = match &message.detail {
+        Some(detail) => format!("{}: {detail}", message.message),
+        None => message.message,
+    };
+    ErrorDetail { code: error.code().as_str().into(), message: words }
 }
 
 fn crash(message: &str) -> ErrorDetail {

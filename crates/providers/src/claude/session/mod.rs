@@ -138,13 +138,15 @@ pub(super) struct Session {
     starting: JoinSet<Result<Started, ProviderError>>,
     /// Who waits for the process to be up.
     waiting: Vec<Reply<()>>,
-    /// The message to send when it is: a turn that began while nothing ran.
+    /// The message to send when it is, and has what the user chose: a turn that began before.
     unsent: Option<(TurnId, String)>,
     pending: HashMap<String, Pending>,
     asked: u64,
     options: Vec<ConfigOption>,
     /// What the user set, for the next process too.
     chosen: BTreeMap<String, String>,
+    /// The present process refused none of it. One that did is asked again before the next message.
+    is_restored: bool,
     /// The agent was told to plan by the user, not by itself.
     plans_for_user: bool,
     /// Something was said before, which a new process ought to remember.
@@ -183,6 +185,7 @@ impl Session {
             starting: JoinSet::new(),
             waiting: Vec::new(),
             unsent: None,
+            is_restored: true,
             pending: HashMap::new(),
             asked: 0,
             options: Vec::new(),
@@ -282,15 +285,24 @@ impl Session {
         }
         let uuid = Uuid::new_v4().to_string();
         let turn = TurnId::parse(&uuid).map_err(|error| ProviderError::Internal(error.to_string()))?;
-        if let Some(process) = &self.process {
-            let line = request::user(self.id.as_str(), &uuid, &text);
-            process
-                .stdin
-                .try_send(line)
-                .map_err(|error| ProviderError::Crashed { name: NAME.into(), detail: error.to_string() })?;
-        } else {
-            self.unsent = Some((turn.clone(), text.clone()));
-            self.want_process();
+        if self.process.is_some() && !self.is_restored {
+            self.restore_options();
+        }
+        match &self.process {
+            Some(process) if !self.is_restoring() => {
+                let line = request::user(self.id.as_str(), &uuid, &text);
+                process
+                    .stdin
+                    .try_send(line)
+                    .map_err(|error| ProviderError::Crashed { name: NAME.into(), detail: error.to_string() })?;
+            }
+            process => {
+                let is_down = process.is_none();
+                self.unsent = Some((turn.clone(), text.clone()));
+                if is_down {
+                    self.want_process();
+                }
+            }
         }
         self.outlet.begin(turn.clone());
         let said = self.translator.begin(turn.clone(), text, now());
@@ -357,6 +369,43 @@ impl Session {
             json!({"subtype": "set_model", "model": value})
         };
         self.ask(&request, Pending::Option { option, value, reply });
+    }
+
+    /// A new process is set to what the user chose, before it gets a message.
+    fn restore_options(&mut self) {
+        self.is_restored = true;
+        for (option, value) in self.chosen.clone() {
+            self.ask_option(option, value, None);
+        }
+    }
+
+    fn is_restoring(&self) -> bool {
+        self.pending.values().any(|pending| matches!(pending, Pending::Option { reply: None, .. }))
+    }
+
+    /// The message that waited, once the process is set to what the user chose.
+    fn send_unsent(&mut self) {
+        if !self.is_restoring()
+            && let Some((turn, text)) = self.unsent.take()
+        {
+            self.write(request::user(self.id.as_str(), turn.as_str(), &text));
+        }
+    }
+
+    /// Who wants a plan must not get changes: no message goes to a process in another mode than the user chose.
+    fn not_restored(&mut self, option: &str, value: &str, reason: &str) {
+        tracing::warn!(session = %self.id, option, value, reason, "an option could not be set again");
+        self.is_restored = false;
+        let detail = format!("the {option} {value:?} could not be set again: {reason}");
+        let was_unsent = self.unsent.is_some();
+        if was_unsent {
+            self.end_turn_with_error(life::detail_of(&ProviderError::LoadFailed { detail }));
+            self.idle_since = Some(Instant::now());
+        }
+        if let Some(known) = self.options.iter_mut().find(|known| known.id == option) {
+            known.value = value.into();
+            self.tell_facts(SessionFacts { options: Some(Vec::new()), ..SessionFacts::default() });
+        }
     }
 
     /// An option has a new value; it is told, and kept for the next process.

@@ -2,7 +2,7 @@
 //!
 //! A word before its flags decides how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
 //! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
-//! flags, `wait:FILE` does nothing until there is such a file, `tardy` begins with its first message only after an
+//! flags, `wait:FILE` does nothing until there is such a file, `stubborn:FILE` changes its mode only then, `tardy` begins with its first message only after an
 //! interrupt, and ends it at the next. Each line of a prompt is then done in turn:
 //!
 //! ```text
@@ -26,6 +26,7 @@
 //! A prompt that comes to its end is ended with `result`.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -59,7 +60,8 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
     let session = words.iter().position(|word| word == "--session-id" || word == "--resume");
     let session = session.and_then(|at| words.get(at + 1)).cloned().unwrap_or_default();
     let tardy = words.first().is_some_and(|word| word == "tardy").then_some(Tardy::Fresh);
-    let mut agent = Agent { session, messages: 0, tardy };
+    let stubborn = words.first().and_then(|word| word.strip_prefix("stubborn:")).map(PathBuf::from);
+    let mut agent = Agent { session, messages: 0, tardy, stubborn };
     for line in std::io::stdin().lines() {
         let Ok(line) = line else { break };
         let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
@@ -74,6 +76,8 @@ struct Agent {
     session: String,
     messages: u64,
     tardy: Option<Tardy>,
+    /// Changes its mode only once this file is there.
+    stubborn: Option<PathBuf>,
 }
 
 /// How far a tardy agent has come with its first message.
@@ -91,7 +95,12 @@ impl Agent {
                     Some("initialize") => json!({"commands": [], "models": [], "current_permission_mode": "default"}),
                     _ => json!({}),
                 };
-                let response = json!({"subtype": "success", "request_id": line["request_id"], "response": answer});
+                let is_refused = self.stubborn.as_ref().is_some_and(|file| !file.exists())
+                    && line["request"]["subtype"] == "set_permission_mode";
+                let response = match is_refused {
+                    true => json!({"subtype": "error", "request_id": line["request_id"], "error": "not today"}),
+                    false => json!({"subtype": "success", "request_id": line["request_id"], "response": answer}),
+                };
                 self.say(json!({"type": "control_response", "response": response}));
                 if line["request"]["subtype"] == "interrupt" {
                     self.interrupted();
