@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod allocator;
 mod command;
 mod error;
 mod exit;
@@ -39,6 +40,7 @@ mod stderr;
 mod words;
 mod writer;
 
+pub use allocator::give_large_memory_back;
 pub use command::{AgentCommand, StopLadder, find_program};
 pub use error::{LineError, NoAnswer, ParseError, SendError, SpawnError};
 pub use exit::{ExitReport, ExitStatus};

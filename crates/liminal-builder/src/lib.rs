@@ -33,6 +33,7 @@ const WRONG_USAGE: u8 = 2;
 /// The whole program, from its arguments to its exit code.
 pub fn main() -> ExitCode {
     agent_process::guardian_entry();
+    agent_process::give_large_memory_back();
     let settings = Settings::read();
     match &settings.command {
         None => serve(&settings),

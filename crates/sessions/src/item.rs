@@ -21,7 +21,7 @@ use providers::fault::contained_now;
 /// session. Older ones are rendered anew when someone asks.
 const RENDERINGS_KEPT: usize = 256;
 /// Bytes of text whose rendering is kept at hand: what was made of it takes several times as much.
-const RENDERED_BYTES_KEPT: usize = 16 * 1024 * 1024;
+const RENDERED_BYTES_KEPT: usize = 4 * 1024 * 1024;
 /// Text that is made into a frame where others wait for the thread: a millisecond's work.
 const BYTES_AT_ONCE: usize = 64 * 1024;
 /// An item that took longer the last time is expected to do so again.

@@ -135,9 +135,7 @@ fn wire(patch: rendering::BlockPatch) -> BlockPatch {
 fn says_it_all(update: &ItemUpdate) -> bool {
     let ItemBody::ToolCall { tool: Some(tool), is_error, .. } = &update.body else { return false };
     let is_file = |content: &ToolContent| matches!(content, ToolContent::File { .. } | ToolContent::Diff { .. });
-    *is_error != Some(true)
-        && matches!(tool.kind, ToolKind::Read | ToolKind::Edit)
-        && tool.content.iter().any(is_file)
+    *is_error != Some(true) && matches!(tool.kind, ToolKind::Read | ToolKind::Edit) && tool.content.iter().any(is_file)
 }
 
 fn section(content: &ToolContent, cut: Cut) -> ToolSection {
