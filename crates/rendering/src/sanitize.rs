@@ -175,7 +175,22 @@ pub fn sanitized(html: &str) -> String {
 /// Whether a link may lead to `url`.
 pub(crate) fn is_link(url: &str) -> bool {
     let allowed = |scheme: &str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    (allowed("http://") || allowed("https://") || allowed("mailto:")) && ammonia::Url::parse(url).is_ok()
+    let is_allowed = allowed("http://") || allowed("https://") || allowed("mailto:");
+    is_allowed && (has_plain_host(url) || ammonia::Url::parse(url).is_ok())
+}
+
+/// Whether `url` is on the web and its host is one that every parser takes: words of letters, digits and hyphens, the last
+/// of them no number. Most are, and are looked at again with every word that follows them.
+fn has_plain_host(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")) else { return false };
+    let host = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    let is_plain = |word: &str| {
+        !word.is_empty()
+            && !word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--"))
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let last = host.rsplit('.').next().unwrap_or_default();
+    last.starts_with(|first: char| first.is_ascii_alphabetic()) && host.split('.').all(is_plain)
 }
 
 /// Whether `url` is a picture we made: an allow-listed type, base64.
@@ -352,6 +367,35 @@ mod tests {
             sanitized(r#"<a href="javascript:alert(1)" onclick="x()">x</a>"#),
             r#"<a rel="noopener noreferrer nofollow">x</a>"#
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_plain_host_is_one_that_the_parser_takes(host in "[a-zA-Z0-9.xn-]{0,24}", rest in "([/?#:@\\\\].{0,12})?") {
+            let url = format!("https://{host}{rest}");
+            proptest::prop_assert!(!has_plain_host(&url) || ammonia::Url::parse(&url).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn most_hosts_are_plain_and_odd_ones_are_left_to_the_parser() {
+        for url in ["https://example.com/a?b=c", "http://localhost", "https://a-b.c1.Example#x"] {
+            assert!(has_plain_host(url), "{url}");
+        }
+        for url in [
+            "https://1.2.3.4/",
+            "https://a.b.1",
+            "https://xn--a.b",
+            "https://a..b",
+            "https://a:80/",
+            "https://u@a",
+            "https://",
+            "https:///a",
+            "ftp://a.b",
+            "https://é.b",
+        ] {
+            assert!(!has_plain_host(url), "{url}");
+        }
     }
 
     #[test]
