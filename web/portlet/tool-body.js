@@ -4,7 +4,7 @@ import { addCopyButtons, showBlocks, showSection } from "./html.js";
 import { stateOf } from "./tool-words.js";
 
 /** @typedef {import("./tool.js").ToolItem} ToolItem */
-/** What each body shows now. @type {WeakMap<HTMLElement, { sections: unknown, blocks: string[], text: string, whole: boolean }>} */
+/** What each body shows now; `whole` is the item that is shown uncut. @type {WeakMap<HTMLElement, { item: ToolItem | null, whole: ToolItem | null, sections: unknown, blocks: string[], text: string }>} */
 const shown = new WeakMap();
 /** Lines of plain output that stay in the page. */
 const LINES_MAX = 2000;
@@ -14,12 +14,18 @@ const LINES_MAX = 2000;
  * @param {ToolItem} item
  */
 export function drawBody(body, item) {
-  const now = shown.get(body) ?? { sections: undefined, blocks: [], text: "", whole: false };
+  const now = shown.get(body) ?? { item: null, whole: null, sections: undefined, blocks: [], text: "" };
   if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }));
   shown.set(body, now);
-  if (now.whole) return;
+  if (now.whole === item) return;
+  now.item = item;
   const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);
   if (!sections || !output || !more) return;
+  // More came of what was shown whole: it is cut again, and can be had again.
+  if (now.whole) {
+    output.replaceChildren();
+    Object.assign(now, { whole: null, sections: undefined, blocks: [], text: "" });
+  }
   if (now.sections !== item.sections) {
     now.sections = item.sections;
     sections.replaceChildren(...(item.sections ?? []).map((section) => {
@@ -58,12 +64,13 @@ export function drawWhole(body, html) {
   const now = shown.get(body);
   const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);
   if (!now || !sections || !output || !more) return;
-  now.whole = true;
+  now.whole = now.item;
   for (const section of /** @type {HTMLCollectionOf<HTMLElement>} */ (sections.children)) {
     showSection(section, html.shift() ?? "");
     addCopyButtons(section);
   }
   output.hidden = html.length === 0;
+  output.replaceChildren();
   showBlocks(output, html, (now.blocks = []));
   more.hidden = true;
 }

@@ -131,11 +131,11 @@ fn wire(patch: rendering::BlockPatch) -> BlockPatch {
     BlockPatch { from: patch.from, keep: patch.keep, html: patch.html.into_iter().map(Into::into).collect() }
 }
 
-/// The sections say what was read or changed; the words beside them are those the model got to see of the same.
+/// A file that was read is there as a file; the words beside it are what the model got to see of the same.
 fn says_it_all(update: &ItemUpdate) -> bool {
     let ItemBody::ToolCall { tool: Some(tool), is_error, .. } = &update.body else { return false };
-    let is_file = |content: &ToolContent| matches!(content, ToolContent::File { .. } | ToolContent::Diff { .. });
-    *is_error != Some(true) && matches!(tool.kind, ToolKind::Read | ToolKind::Edit) && tool.content.iter().any(is_file)
+    let is_file = |content: &ToolContent| matches!(content, ToolContent::File { .. });
+    *is_error != Some(true) && tool.kind == ToolKind::Read && tool.content.iter().any(is_file)
 }
 
 fn section(content: &ToolContent, cut: Cut) -> ToolSection {

@@ -161,25 +161,29 @@ test("a long message and a long output fold behind Show all", async ({ app, shel
   await expect(tool.getByText("line 2500", { exact: true })).toHaveCount(0);
   await tool.getByRole("button", { name: /^Show all/ }).click();
   await expect(tool.getByText("line 2500", { exact: true })).toHaveCount(1);
+  await expect(tool.getByText("line 1", { exact: true })).toHaveCount(1);
   await expect(tool.getByText("line 5000", { exact: true })).toHaveCount(1);
 });
 
-test("a long edit is cut, is shown whole on request as the edit it is, and says nothing twice", async ({ app, shell }) => {
+test("a long edit is cut, is shown whole on request as the edit it is, and goes on from there", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "rewrite it");
-  await finished(frame);
   const tool = frame.locator(".tool");
   if ((await tool.locator(".tool-head").getAttribute("aria-expanded")) !== "true") await tool.locator(".tool-head").click();
   const lines = tool.locator(".diff .line.add");
   await expect(lines).toHaveCount(400);
   await expect(tool.getByText("row 500", { exact: true })).toHaveCount(0);
-  await expect(tool.getByText("The file was written.")).toHaveCount(0);
   await tool.getByRole("button", { name: "Show all (600 more lines)" }).click();
   await expect(lines).toHaveCount(1000);
   await expect(tool.locator(".diff .line.add").filter({ hasText: "row 500" })).toContainText("500");
-  await expect(tool.locator(".tool-output")).toBeHidden();
+  await expect(tool.locator(".tool-output")).toHaveText("It is being written.");
   await expect(tool.getByRole("button", { name: /^Show all/ })).toBeHidden();
+  app.release("ferry");
+  await finished(frame);
+  await expect(tool.locator(".tool-output")).toHaveText("It is being written. The disk is full.");
+  await tool.getByRole("button", { name: "Show all (600 more lines)" }).click();
+  await expect(lines).toHaveCount(1000);
 });
 
 test("a paragraph of any length is one piece in the end, whatever it was drawn in", async ({ app, shell }) => {

@@ -97,12 +97,14 @@ const SCENES = {
     update("one", { status: "completed", rawOutput: { exit_code: 0 } });
     say(id, chunk("Both are done."));
   },
-  rewrite: async (id, cwd) => {
+  rewrite: async (id, cwd, cancelled) => {
     const path = join(cwd, "rows.txt");
+    const diff = { type: "diff", path, oldText: null, newText: Array.from({ length: 1000 }, (_, at) => `row ${at + 1}\n`).join("") };
+    const update = (/** @type {string} */ status, /** @type {string} */ words) => say(id, { sessionUpdate: "tool_call_update", toolCallId: "rewrite1", status, content: [diff, { type: "content", content: text(words) }] });
     say(id, { sessionUpdate: "tool_call", toolCallId: "rewrite1", title: "Write rows.txt", kind: "edit", status: "in_progress", locations: [{ path }] });
-    say(id, { sessionUpdate: "tool_call_update", toolCallId: "rewrite1", status: "completed", content: [
-      { type: "diff", path, oldText: null, newText: Array.from({ length: 1000 }, (_, at) => `row ${at + 1}\n`).join("") },
-      { type: "content", content: text("The file was written.") }] });
+    update("in_progress", "It is being written.");
+    await released(cwd, cancelled);
+    update("failed", "It is being written. The disk is full.");
   },
   edit: async (id, cwd) => {
     say(id, { sessionUpdate: "tool_call", toolCallId: "edit1", title: "Edit a.ts", kind: "edit", status: "completed", locations: [{ path: join(cwd, "a.ts") }], content: [{ type: "diff", path: join(cwd, "a.ts"), oldText: "let a = 1;\n", newText: "const a = 2;\n" }] });

@@ -258,10 +258,42 @@ async fn a_program_that_refuses_the_mode_the_user_chose_gets_no_message_until_it
         let turn = provider.send_message(&id, "mark:heard\nsay:never").await.unwrap();
         session.until_end_of(&turn).await;
         let (_, words) = session.error_of(&turn).unwrap_or_else(|| panic!("{session:#?}"));
-        assert!(words.ends_with(r#"the mode "plan" could not be set again: not today"#), "{words}");
+        assert!(
+            words.contains(r#"the mode "plan" could not be set again: not today. Choose another one and send again."#),
+            "{words}"
+        );
         assert_eq!(session.text(), "");
     }
     assert!(!bench.project.path().join("heard").exists());
+    let refused = soon("an answer", provider.set_option(&id, "mode", "default")).await;
+    assert!(matches!(refused, Err(ProviderError::Protocol { .. })), "{refused:?}");
+    std::fs::write(&open_gate, "").unwrap();
+    let turn = provider.send_message(&id, "say:planned").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!(session.said(&turn), ["planned"]);
+    soon("the end", provider.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_message_taken_back_while_the_program_is_slow_to_change_its_mode_does_not_hold_up_the_next() {
+    let gate = tempfile::tempdir().unwrap();
+    let open_gate = gate.path().join("open");
+    let bench = Bench::new(&format!("mute:{}", open_gate.display()));
+    let provider = bench.provider();
+    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
+    let open = OpenSession {
+        id: id.clone(),
+        project_dir: bench.project_dir(),
+        prompted: false,
+        chosen: [("mode".to_owned(), "plan".to_owned())].into(),
+        items_max: 10,
+    };
+    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let turn = provider.send_message(&id, "say:never").await.unwrap();
+    session.until("the program", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
+    provider.cancel_turn(&id).await.unwrap();
+    session.until_end_of(&turn).await;
+    assert!(session.is_cancelled(&turn), "{session:#?}");
     std::fs::write(&open_gate, "").unwrap();
     let turn = provider.send_message(&id, "say:planned").await.unwrap();
     session.until_end_of(&turn).await;

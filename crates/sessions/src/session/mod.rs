@@ -471,7 +471,7 @@ impl Session {
                     Err(ProviderError::SessionNotFound(_)) => Ok(()),
                     other => other,
                 };
-                self.unwanted = self.loading && killed.is_ok();
+                self.unwanted |= self.loading && killed.is_ok();
                 if killed.is_ok() && !self.loading {
                     self.lose_provider();
                 }

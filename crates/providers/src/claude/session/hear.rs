@@ -140,7 +140,10 @@ impl Session {
         match self.pending.remove(id) {
             Some(Pending::Option { option, value, reply: Some(reply) }) => {
                 let refused = |message| ProviderError::Protocol { name: NAME.into(), message };
+                // It may have been picked before what was chosen earlier was set again.
+                self.is_restored &= answer.is_ok();
                 let _ = reply.send(answer.map(|_| self.option_is(&option, &value)).map_err(refused));
+                self.send_unsent();
             }
             Some(Pending::Option { option, value, reply: None }) => {
                 match answer {

@@ -307,7 +307,7 @@ impl Session {
 }
 
 /// The error and what is behind it, in one line.
-pub(super) fn detail_of(error: &ProviderError) -> ErrorDetail {
+fn detail_of(error: &ProviderError) -> ErrorDetail {
     let message = error.to_message();
     let words = match &message.detail {
         Some(detail) => format!("{}: {detail}", message.message),

@@ -13,7 +13,9 @@ use std::time::{Duration, SystemTime};
 
 use agent_process::{ExitReport, Line, LineError, LineReader, LineWriter, ProcessHandle};
 use protocol::facts::ConfigOption;
-use protocol::{AgentSessionId, AgentStatus, Continuity, ResponseStatus, SessionFacts, Timestamp, TurnId};
+use protocol::{
+    AgentSessionId, AgentStatus, Continuity, ErrorCode, ErrorDetail, ResponseStatus, SessionFacts, Timestamp, TurnId,
+};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -289,7 +291,7 @@ impl Session {
             self.restore_options();
         }
         match &self.process {
-            Some(process) if !self.is_restoring() => {
+            Some(process) if !self.is_switching() => {
                 let line = request::user(self.id.as_str(), &uuid, &text);
                 process
                     .stdin
@@ -334,6 +336,8 @@ impl Session {
             let _ = reply.send(Err(ProviderError::TurnInProgress));
         }
         if self.unsent.take().is_some() || self.process.is_none() {
+            // Whether the process is set to what the user chose is not known: it is asked again before the next message.
+            self.is_restored = !self.forget_restoring(|_| true) && self.is_restored;
             return self.close_turn(ResponseStatus::Cancelled);
         }
         if self.cancelling_until.is_some() {
@@ -368,7 +372,16 @@ impl Session {
         } else {
             json!({"subtype": "set_model", "model": value})
         };
+        self.forget_restoring(|earlier| earlier == option);
         self.ask(&request, Pending::Option { option, value, reply });
+    }
+
+    /// Gives up to wait for the answers about these options; says whether there were any.
+    fn forget_restoring(&mut self, which: impl Fn(&str) -> bool) -> bool {
+        let before = self.pending.len();
+        self.pending
+            .retain(|_, pending| !matches!(pending, Pending::Option { option, reply: None, .. } if which(option)));
+        self.pending.len() < before
     }
 
     /// A new process is set to what the user chose, before it gets a message.
@@ -379,13 +392,13 @@ impl Session {
         }
     }
 
-    fn is_restoring(&self) -> bool {
-        self.pending.values().any(|pending| matches!(pending, Pending::Option { reply: None, .. }))
+    fn is_switching(&self) -> bool {
+        self.pending.values().any(|pending| matches!(pending, Pending::Option { .. }))
     }
 
     /// The message that waited, once the process is set to what the user chose.
     fn send_unsent(&mut self) {
-        if !self.is_restoring()
+        if !self.is_switching()
             && let Some((turn, text)) = self.unsent.take()
         {
             self.write(request::user(self.id.as_str(), turn.as_str(), &text));
@@ -396,10 +409,10 @@ impl Session {
     fn not_restored(&mut self, option: &str, value: &str, reason: &str) {
         tracing::warn!(session = %self.id, option, value, reason, "an option could not be set again");
         self.is_restored = false;
-        let detail = format!("the {option} {value:?} could not be set again: {reason}");
-        let was_unsent = self.unsent.is_some();
-        if was_unsent {
-            self.end_turn_with_error(life::detail_of(&ProviderError::LoadFailed { detail }));
+        if self.unsent.is_some() {
+            let words =
+                format!("the {option} {value:?} could not be set again: {reason}. Choose another one and send again.");
+            self.end_turn_with_error(ErrorDetail::new(ErrorCode::SessionLoadFailed, words));
             self.idle_since = Some(Instant::now());
         }
         if let Some(known) = self.options.iter_mut().find(|known| known.id == option) {

@@ -2,7 +2,8 @@
 //!
 //! A word before its flags decides how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
 //! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
-//! flags, `wait:FILE` does nothing until there is such a file, `stubborn:FILE` changes its mode only then, `tardy` begins with its first message only after an
+//! flags, `wait:FILE` does nothing until there is such a file, `stubborn:FILE` changes its mode only then, `mute:FILE` does not even
+//! answer before, `tardy` begins with its first message only after an
 //! interrupt, and ends it at the next. Each line of a prompt is then done in turn:
 //!
 //! ```text
@@ -60,8 +61,12 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
     let session = words.iter().position(|word| word == "--session-id" || word == "--resume");
     let session = session.and_then(|at| words.get(at + 1)).cloned().unwrap_or_default();
     let tardy = words.first().is_some_and(|word| word == "tardy").then_some(Tardy::Fresh);
-    let stubborn = words.first().and_then(|word| word.strip_prefix("stubborn:")).map(PathBuf::from);
-    let mut agent = Agent { session, messages: 0, tardy, stubborn };
+    let keeps_mode = match words.first().and_then(|word| word.split_once(':')) {
+        Some(("stubborn", file)) => Some((Kept::Saying, PathBuf::from(file))),
+        Some(("mute", file)) => Some((Kept::Silently, PathBuf::from(file))),
+        _ => None,
+    };
+    let mut agent = Agent { session, messages: 0, tardy, keeps_mode };
     for line in std::io::stdin().lines() {
         let Ok(line) = line else { break };
         let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
@@ -77,7 +82,12 @@ struct Agent {
     messages: u64,
     tardy: Option<Tardy>,
     /// Changes its mode only once this file is there.
-    stubborn: Option<PathBuf>,
+    keeps_mode: Option<(Kept, PathBuf)>,
+}
+
+enum Kept {
+    Saying,
+    Silently,
 }
 
 /// How far a tardy agent has come with its first message.
@@ -95,11 +105,14 @@ impl Agent {
                     Some("initialize") => json!({"commands": [], "models": [], "current_permission_mode": "default"}),
                     _ => json!({}),
                 };
-                let is_refused = self.stubborn.as_ref().is_some_and(|file| !file.exists())
-                    && line["request"]["subtype"] == "set_permission_mode";
-                let response = match is_refused {
-                    true => json!({"subtype": "error", "request_id": line["request_id"], "error": "not today"}),
-                    false => json!({"subtype": "success", "request_id": line["request_id"], "response": answer}),
+                let is_kept = line["request"]["subtype"] == "set_permission_mode"
+                    && self.keeps_mode.as_ref().is_some_and(|(_, file)| !file.exists());
+                let response = match &self.keeps_mode {
+                    Some((Kept::Silently, _)) if is_kept => return None,
+                    Some((Kept::Saying, _)) if is_kept => {
+                        json!({"subtype": "error", "request_id": line["request_id"], "error": "not today"})
+                    }
+                    _ => json!({"subtype": "success", "request_id": line["request_id"], "response": answer}),
                 };
                 self.say(json!({"type": "control_response", "response": response}));
                 if line["request"]["subtype"] == "interrupt" {
