@@ -240,6 +240,11 @@ impl Talk {
         assert_eq!(late.texts(), texts, "{}: a window that comes late", self.session);
     }
 
+    /// All that was said in it.
+    pub(super) fn said_bytes(&self) -> usize {
+        self.past.iter().map(|turn| turn.words.len()).sum()
+    }
+
     pub(super) fn add_to(&self, report: &mut Report) {
         report.turns += self.past.len();
         report.failed_turns += self.failed;
