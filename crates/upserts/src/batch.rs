@@ -34,22 +34,34 @@ pub(crate) struct Batch {
     pub(crate) due_at: Duration,
     /// Length of the text in the last emission.
     pub(crate) sent_bytes: usize,
-    /// When the last emission was due: the next interval begins there.
+    /// When the next interval begins.
     sent_at: Option<Duration>,
     /// When the oldest unsent change came.
     waiting_since: Option<Duration>,
+    /// What has come since then.
+    changes: usize,
     /// Index of the current threshold of the gradient.
     step: usize,
 }
 
 impl Batch {
     pub(crate) fn new() -> Self {
-        Self { shown: false, queued: false, due_at: NEVER, sent_bytes: 0, sent_at: None, waiting_since: None, step: 0 }
+        Self {
+            shown: false,
+            queued: false,
+            due_at: NEVER,
+            sent_bytes: 0,
+            sent_at: None,
+            waiting_since: None,
+            changes: 0,
+            step: 0,
+        }
     }
 
     /// Notes a change to an item whose text now has `text_bytes`.
     pub(crate) fn note(&mut self, pacing: &Pacing, change: Change, text_bytes: usize, now: Duration) {
         let waiting_since = *self.waiting_since.get_or_insert(now);
+        self.changes += 1;
         let due_at = match (change, pacing) {
             (_, Pacing::WholeTurn) => NEVER,
             (Change::Settled, _) => Duration::ZERO,
@@ -80,9 +92,12 @@ impl Batch {
         crossed
     }
 
-    /// Notes that everything up to now went out. When that was due lies between its first change and now.
+    /// Notes that everything up to now went out. Where only one change waited, the next interval begins when that was due, not
+    /// when a timer that rings late let it go: otherwise one late emission would make all that follow it late.
     pub(crate) fn sent(&mut self, text_bytes: usize, now: Duration) {
-        self.sent_at = Some(self.due_at.max(self.waiting_since.unwrap_or(now)).min(now));
+        let due_at = self.due_at.max(self.waiting_since.unwrap_or(now)).min(now);
+        self.sent_at = Some(if self.changes > 1 { now } else { due_at });
+        self.changes = 0;
         self.shown = true;
         self.queued = false;
         self.due_at = NEVER;
