@@ -18,7 +18,7 @@
 //!
 //! ## What it costs
 //!
-//! On one busy core: 100 KB of prose in 2 ms; code at the highlighter's own speed, 1.5 ms per KB. A line added to an open
+//! On one busy core: 100 KB of prose in 2 ms; code at the highlighter's own speed, 1.5 to 2 ms per KB. A line added to an open
 //! code block costs what the line costs, however long the block is.
 //!
 //! A growing text, 50 KB in chunks of five characters, a reader kept up to date after each, against one full render
@@ -26,18 +26,18 @@
 //!
 //! | shape | streamed ÷ full |
 //! |---|---|
-//! | code; code in a list item; mixed | 1.1; 1.2; 1.2–1.7 |
-//! | prose; one paragraph; one of many lines | 10–12; 11–15; 11–12 |
-//! | list; loose list; list inside an item; nested list | 13–15; 10–15; 15–17; 19–21 |
-//! | one list item, quote, alert or footnote without an end | 11–19 |
-//! | paragraph after an open `*`, `` ` ``, `[` | 12–18 |
-//! | code without a language; raw HTML; indented code | 19; 20; 23–28 |
-//! | table; table in a list item | 25; 29–35 |
-//! | one word without an end; one that may be an address | 87; 140 |
-//! | nothing but `[`, or nothing but `*a ` | 8,000–9,000 |
+//! | code; code in a list item; mixed | 0.9; 1.3; 1.5 |
+//! | prose; one paragraph; one of many lines | 9.5–10.4; 10–15; 9–15 |
+//! | list; loose list; list inside an item; nested list | 11–18; 15; 14–17; 20 |
+//! | one list item, quote, alert or footnote without an end | 13–17 |
+//! | paragraph after an open `*`, `` ` ``, `[` | 9; 15; 13 |
+//! | code without a language; raw HTML; indented code | 20; 26; 31 |
+//! | table; table in a list item | 19–30; 35–50 |
+//! | one word without an end; one that may be an address | 85; 138 |
+//! | nothing but `[`, or nothing but `*a ` | 11,000 |
 //!
 //! All but the last row grow in proportion to the text. A high ratio is a cheap full render: none of them takes more than
-//! 4 µs per chunk. The last row is quadratic, since every mark may still be closed, and is parsed from its start at each
+//! 7 µs per chunk. The last row is quadratic, since every mark may still be closed, and is parsed from its start at each
 //! chunk; so are a line of 50 KB inside raw HTML and a word of that length full of marks.
 //!
 //! ## What a block looks like
