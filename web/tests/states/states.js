@@ -100,7 +100,7 @@ function composer(own, words = "") {
   return root;
 }
 const toasts = h("div", { class: "toasts here" });
-mountToasts(toasts)("Session archived", { action: { label: "Undo", run() {} } });
+mountToasts(toasts, { giveBack() {} })("Session archived", { action: { label: "Undo", run() {} } });
 const chip = (state, words) => h("span", { class: "chip", "data-state": state }, h("span", { class: "dot", "data-state": state }), words);
 const controls = h("div", { class: "card controls" },
   ...["primary", "secondary", "ghost"].map((kind) => h("button", { class: "button", type: "button", "data-kind": kind }, kind[0].toUpperCase() + kind.slice(1))),

@@ -69,7 +69,8 @@ fn a_directory_that_may_not_be_read_is_not_added() {
 /// The fixture on this data directory, run by somebody whom permissions bind.
 fn as_nobody(home: &Home, data: &str) -> Command {
     let program = home.root().join("fixture");
-    fs::copy(fixture_program(), &program).unwrap();
+    // By another process: what this one has open for writing, a test beside it may hand to a child, and no such file can be run.
+    assert!(Command::new("cp").arg(fixture_program()).arg(&program).status().unwrap().success());
     let mut command = Command::new(&program);
     command.args([data, "serve"]);
     if rustix::process::geteuid().is_root() {
