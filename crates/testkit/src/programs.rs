@@ -19,6 +19,17 @@ pub fn liminal_builder() -> &'static Path {
     })
 }
 
+/// Makes a program of a script. Another process writes it: what this one has open for writing, a test beside it may hand to a
+/// child, and a file that anyone has open for writing cannot be run.
+///
+/// # Panics
+/// When it cannot be written.
+pub fn script(path: &Path, text: &str) {
+    let write = r#"printf %s "$1" > "$0" && chmod 755 "$0""#;
+    let status = Command::new("sh").args(["-c", write]).arg(path).arg(text).status();
+    assert!(status.is_ok_and(|status| status.success()), "{} cannot be written", path.display());
+}
+
 /// Runs the program under test with these arguments until it ends by itself. What it says must fit into a pipe.
 ///
 /// # Panics

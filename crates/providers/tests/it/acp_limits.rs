@@ -1,6 +1,5 @@
 //! ACP agents that ask for much, or say much that nobody asked for: what is held has a bound, and nobody is left waiting.
 
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use agent_process::AgentCommand;
@@ -225,8 +224,7 @@ async fn a_program_that_hangs_when_asked_for_its_version_leaves_nothing_behind()
     let program = bench.path("hanging-agent");
     let pid_file = bench.path("pid");
     let script = format!("#!/bin/sh\nsleep 1000 &\necho $! > {}\nwait\n", pid_file.display());
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    programs::script(&program, &script);
     let mut hanging = agent(bench.state.path(), &[]);
     hanging.command = AgentCommand::new(&program).guardian(programs::scripted_agent());
     let provider = AcpProvider::new(hanging.clone(), AcpSettings::default());

@@ -346,7 +346,6 @@ async fn while_another_turn_speaks_a_message_is_refused_and_none_of_its_words_ar
 
 #[tokio::test]
 async fn open_prints_the_link_and_gives_the_browser_one_that_works_once() {
-    use std::os::unix::fs::PermissionsExt;
     let app = TestApp::start().await;
     let link = format!("http://{}/?token={}", app.host(), app.token());
     assert_eq!(said(&app.run(&["open"]).await), (0, format!("{link}\n"), String::new()));
@@ -354,8 +353,7 @@ async fn open_prints_the_link_and_gives_the_browser_one_that_works_once() {
 
     let (opener, opened) = (app.home().join("xdg-open"), app.home().join("opened"));
     let script = format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display());
-    std::fs::write(&opener, script).unwrap();
-    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::programs::script(&opener, &script);
     let path = format!("{}:{}", app.home().display(), std::env::var("PATH").unwrap());
     let mut command = app.command(&["open"]);
     command.env("PATH", path).env("DISPLAY", ":0").env_remove("SSH_CONNECTION");

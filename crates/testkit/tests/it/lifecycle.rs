@@ -1,7 +1,6 @@
 //! Starting, stopping, and standing in each other's way.
 
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -150,9 +149,8 @@ async fn the_browser_is_opened_with_a_link_that_works_once_and_holds_no_secret()
     let (tools, opened) = (builder.home().join("tools"), builder.home().join("opened"));
     std::fs::create_dir(&tools).unwrap();
     let opener = tools.join("xdg-open");
-    std::fs::write(&opener, format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display()))
-        .unwrap();
-    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!("#!/bin/sh\necho \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display());
+    testkit::programs::script(&opener, &script);
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     let app = builder.env("PATH", path).arg("--open").start().await;
     until("the browser to be opened", || opened.exists()).await;
