@@ -18,7 +18,7 @@ async fn a_damaged_file_is_set_aside_and_never_overwritten() {
         let home = Home::new();
         home.write("projects.json", damage);
         let opened = Catalog::open(&home.data()).unwrap();
-        let aside = home.only("projects.json.damaged-20");
+        let aside = home.one_named("projects.json.damaged-20");
         assert_eq!(home.read(&aside), damage);
         assert_eq!(opened.notices.len(), 1);
         assert!(opened.notices[0].contains(&aside), "{:?}", opened.notices);
@@ -55,7 +55,7 @@ fn one_bad_record_does_not_cost_the_others() {
     let opened = Catalog::open(&home.data()).unwrap();
     let ids: Vec<_> = opened.catalog.all_sessions().into_iter().map(|session| session.id.to_string()).collect();
     assert_eq!(ids, ["codex:a", "codex:b"]);
-    let copy = home.only("sessions.json.damaged-");
+    let copy = home.one_named("sessions.json.damaged-");
     assert_eq!(home.json(&copy), file);
     assert!(opened.notices[0].starts_with("3 entries of sessions.json"), "{:?}", opened.notices);
     drop(opened);
@@ -90,7 +90,7 @@ fn a_version_that_never_was_is_damage() {
         home.write("projects.json", &format!(r#"{{"version": {version}, "projects": []}}"#));
         let opened = Catalog::open(&home.data()).unwrap();
         assert!(opened.notices[0].contains("damaged"), "{version}: {:?}", opened.notices);
-        home.only("projects.json.damaged-");
+        home.one_named("projects.json.damaged-");
     }
 }
 
@@ -156,8 +156,8 @@ async fn a_home_of_the_earlier_build_is_upgraded_and_its_files_are_kept() {
     assert_eq!((listed[0].title.as_str(), listed[0].prompted), ("Fix auth bug", true));
     assert!(!catalog.session(&session_id("codex:session-2")).unwrap().prompted);
     assert_eq!(catalog.sessions(&projects[1].id)[0].title, "Refactor API");
-    assert_eq!(home.json(&home.only("sessions.json.earlier-")), earlier_sessions);
-    home.only("projects.json.earlier-");
+    assert_eq!(home.json(&home.one_named("sessions.json.earlier-")), earlier_sessions);
+    home.one_named("projects.json.earlier-");
 
     // The ids are those of the directories now, so taking one out and in again finds its sessions.
     catalog.remove_project(&projects[0].id).await.unwrap();

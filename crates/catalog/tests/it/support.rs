@@ -67,7 +67,7 @@ impl Home {
     }
 
     /// The one file whose name begins so.
-    pub(crate) fn only(&self, prefix: &str) -> String {
+    pub(crate) fn one_named(&self, prefix: &str) -> String {
         let mut names = self.names();
         names.retain(|name| name.starts_with(prefix));
         assert_eq!(names.len(), 1, "{prefix}: {names:?}");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use protocol::{AgentSessionId, AgentStatus, CallId, Continuity};
+use providers::claude::ClaudeProvider;
 use providers::{OpenSession, Provider, ProviderError};
 use upserts::ItemBody;
 use uuid::Uuid;
@@ -10,6 +11,18 @@ use uuid::Uuid;
 use crate::claude_faults::Bench;
 use crate::claude_real::programs_in;
 use crate::listener::{Listener, soon};
+
+/// A session that nothing was said in yet, opened with what the user had chosen for it.
+async fn opened(bench: &Bench, provider: &ClaudeProvider, chosen: &[(&str, &str)]) -> Listener {
+    let open = OpenSession {
+        id: AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap(),
+        project_dir: bench.project_dir(),
+        prompted: false,
+        chosen: chosen.iter().map(|(option, value)| ((*option).to_owned(), (*value).to_owned())).collect(),
+        items_max: 10,
+    };
+    Listener::new(provider.load_session(open).await.unwrap().session)
+}
 
 /// TC-3.4b, TC-3.4c.
 #[tokio::test]
@@ -148,15 +161,8 @@ async fn a_message_cancelled_before_the_agent_is_up_does_not_make_the_session_a_
     let open_gate = gate.path().join("open");
     let bench = Bench::new(&format!("wait:{}", open_gate.display()));
     let provider = bench.provider();
-    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
-    let open = OpenSession {
-        id: id.clone(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        chosen: Default::default(),
-        items_max: 10,
-    };
-    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let mut session = opened(&bench, &provider, &[]).await;
+    let id = session.id.clone();
     let turn = provider.send_message(&id, "say:never").await.unwrap();
     provider.cancel_turn(&id).await.unwrap();
     session.until_end_of(&turn).await;
@@ -192,15 +198,8 @@ async fn a_session_killed_while_its_agent_starts_leaves_no_process() {
     let gate = tempfile::tempdir().unwrap();
     let bench = Bench::new(&format!("wait:{}", gate.path().join("never").display()));
     let provider = bench.provider();
-    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
-    let open = OpenSession {
-        id: id.clone(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        chosen: Default::default(),
-        items_max: 10,
-    };
-    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let mut session = opened(&bench, &provider, &[]).await;
+    let id = session.id.clone();
     let turn = provider.send_message(&id, "say:never").await.unwrap();
     soon("a process", async {
         while programs_in(bench.project.path()).is_empty() {
@@ -244,15 +243,8 @@ async fn a_program_that_refuses_the_mode_the_user_chose_gets_no_message_until_it
     let open_gate = gate.path().join("open");
     let bench = Bench::new(&format!("stubborn:{}", open_gate.display()));
     let provider = bench.provider();
-    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
-    let open = OpenSession {
-        id: id.clone(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        chosen: [("mode".to_owned(), "plan".to_owned())].into(),
-        items_max: 10,
-    };
-    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let mut session = opened(&bench, &provider, &[("mode", "plan")]).await;
+    let id = session.id.clone();
     // The first message starts the program, the second finds it running.
     for _ in 0..2 {
         let turn = provider.send_message(&id, "mark:heard\nsay:never").await.unwrap();
@@ -280,15 +272,8 @@ async fn a_message_taken_back_while_the_program_is_slow_to_change_its_mode_does_
     let open_gate = gate.path().join("open");
     let bench = Bench::new(&format!("mute:{}", open_gate.display()));
     let provider = bench.provider();
-    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
-    let open = OpenSession {
-        id: id.clone(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        chosen: [("mode".to_owned(), "plan".to_owned())].into(),
-        items_max: 10,
-    };
-    let mut session = Listener::new(provider.load_session(open).await.unwrap().session);
+    let mut session = opened(&bench, &provider, &[("mode", "plan")]).await;
+    let id = session.id.clone();
     let turn = provider.send_message(&id, "say:never").await.unwrap();
     session.until("the program", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     provider.cancel_turn(&id).await.unwrap();
