@@ -16,8 +16,9 @@ use crate::fault::{Fault, contained_now};
 use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
 use crate::provider::{ProviderError, ProviderEvent, StatusReport};
 
-/// For a turn to end when everything is shut down.
-const INTERRUPT_PATIENCE: Duration = Duration::from_secs(2);
+/// For a turn to end when everything is shut down. It was interrupted a second ago, and what follows (last words, the end of
+/// input, SIGTERM) must fit into the time a server has to stop.
+const INTERRUPT_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Session {
     /// Starts a process unless one is there or on its way.
