@@ -45,7 +45,7 @@
 //! | markdown | HTML |
 //! |---|---|
 //! | paragraph, heading, list, quote, rule | `p` `h1`–`h6` `ul` `ol` `blockquote` `hr`; single newlines are `<br>` |
-//! | code | `<figure class="code"><figcaption>Rust<span class="src">src/lib.rs</span></figcaption><pre><code>…</code></pre></figure>`; the file is there if the fence names one; the caption is there without a language too, as the place for a Copy button; colours are `<i class="k">` and the letters of `highlight::classes` |
+//! | code | `<figure class="code"><figcaption>Rust<span class="src">src/lib.rs</span></figcaption><pre><code>…</code></pre></figure>`; the file is there if the fence names one; the caption is there without a language too, as the place for a Copy button; colours are `<i class="k">` and the letters of `highlight::classes`, `<i>` for punctuation |
 //! | table | `<div class="table"><table>…`, alignment as class `left`, `center`, `right` |
 //! | task | `<li class="task done"><i class="box" role="img" aria-label="done"></i>…`, or `task` and `to do` |
 //! | alert | `<blockquote class="alert note"><p class="alert-title">Note</p>…`, also `tip` `important` `warning` `caution` |

@@ -88,7 +88,7 @@ const ALLOWED: &[(&str, &[(&str, Rule)])] = &[
     (
         "i",
         &[
-            ("class", Rule::OneOf(&["box", "k", "f", "s", "t", "n", "p", "c", "o", "a", "d"])),
+            ("class", Rule::OneOf(&["box", "k", "f", "s", "t", "n", "p", "c", "a", "d"])),
             ("role", Rule::OneOf(&["img"])),
             ("aria-label", Rule::OneOf(&["done", "to do"])),
         ],

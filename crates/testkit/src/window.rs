@@ -20,6 +20,7 @@ pub struct Window {
     socket: WebSocketStream<TcpStream>,
     requests: u64,
     bytes_read: usize,
+    frames_read: usize,
 }
 
 /// The server said no: the status and the body it said it with.
@@ -52,7 +53,7 @@ pub async fn connect(
         client_async_with_config(request, stream, Some(config)).await
     });
     match opened.await {
-        Ok((socket, _)) => Ok(Window { socket, requests: 0, bytes_read: 0 }),
+        Ok((socket, _)) => Ok(Window { socket, requests: 0, bytes_read: 0, frames_read: 0 }),
         Err(Error::Http(response)) => {
             let status = response.status().as_u16();
             let body = response.into_body().unwrap_or_default();
@@ -143,6 +144,10 @@ impl Window {
         self.bytes_read
     }
 
+    pub fn frames_read(&self) -> usize {
+        self.frames_read
+    }
+
     /// Gives the connection up without a word.
     pub fn into_stream(self) -> TcpStream {
         self.socket.into_inner()
@@ -153,6 +158,7 @@ impl Window {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
                     self.bytes_read += text.len();
+                    self.frames_read += 1;
                     return Ok(text.to_string());
                 }
                 Some(Ok(Message::Close(frame))) => return Err(frame),

@@ -6,7 +6,7 @@ use super::DiffHtml;
 use super::words::{self, Parts};
 use crate::cut::{Cut, gap_into};
 use crate::escape;
-use crate::highlight::Highlighter;
+use crate::highlight::{Highlighter, coloured_into};
 use crate::sanitize::sanitize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,15 +137,6 @@ fn colours_into(html: &mut String, text: &str, spans: &[(Option<char>, Range<usi
         if start >= end {
             continue;
         }
-        match class {
-            Some(letter) => {
-                html.push_str("<i class=\"");
-                html.push(*letter);
-                html.push_str("\">");
-                escape::text_into(html, &text[start..end]);
-                html.push_str("</i>");
-            }
-            None => escape::text_into(html, &text[start..end]),
-        }
+        coloured_into(html, *class, &text[start..end]);
     }
 }

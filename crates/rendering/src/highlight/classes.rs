@@ -9,15 +9,18 @@
 //! | `n` | `--syn-num` | number, constant, escape |
 //! | `p` | `--syn-prop` | property, attribute, key |
 //! | `c` | `--syn-com` | comment |
-//! | `o` | `--syn-punc` | punctuation, operator |
+//! | none | `--syn-punc` | punctuation, operator: every second span of most code, so it goes without a class |
 //! | `a` `d` | `--ok` `--danger` | inserted and deleted lines of a patch |
 
 use std::sync::LazyLock;
 
 use syntect::parsing::{Scope, ScopeStack};
 
-/// All letters, for the allow-list.
-pub(crate) const CLASSES: &[&str] = &["k", "f", "s", "t", "n", "p", "c", "o", "a", "d"];
+/// All letters that are written, for the allow-list.
+pub(crate) const CLASSES: &[&str] = &["k", "f", "s", "t", "n", "p", "c", "a", "d"];
+
+/// The one letter that is not written.
+pub(super) const PUNCTUATION: char = 'o';
 
 /// From general to special: of two that match, the longer one wins. A blank letter means plain text.
 const TABLE: &[(&str, char)] = &[
@@ -28,7 +31,7 @@ const TABLE: &[(&str, char)] = &[
     ("constant", 'n'),
     ("constant.other.symbol", 's'),
     ("keyword", 'k'),
-    ("keyword.operator", 'o'),
+    ("keyword.operator", PUNCTUATION),
     ("keyword.operator.word", 'k'),
     ("keyword.operator.logical.python", 'k'),
     ("storage", 'k'),
@@ -61,14 +64,14 @@ const TABLE: &[(&str, char)] = &[
     ("variable.other.property", 'p'),
     ("variable.other.object.property", 'p'),
     ("meta.object-literal.key", 'p'),
-    ("punctuation", 'o'),
-    ("punctuation.section.interpolation", 'o'),
+    ("punctuation", PUNCTUATION),
+    ("punctuation.section.interpolation", PUNCTUATION),
     ("markup.heading", 'f'),
     ("markup.bold", 'k'),
     ("markup.italic", 'k'),
     ("markup.raw", 's'),
     ("markup.underline.link", 's'),
-    ("markup.list", 'o'),
+    ("markup.list", PUNCTUATION),
     ("markup.inserted", 'a'),
     ("markup.deleted", 'd'),
     ("meta.diff.header", 'p'),

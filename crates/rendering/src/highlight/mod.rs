@@ -1,7 +1,7 @@
 //! Source code as HTML with one-letter classes, line by line.
 //!
-//! Comes in: complete lines of code in some language. Goes out: escaped text in `<i class="k">` and the like; see
-//! [`classes`] for the letters. Kept out: colours (the theme has them), blocks, files.
+//! Comes in: complete lines of code in some language. Goes out: escaped text in `<i class="k">` and the like,
+//! punctuation in `<i>`; see [`classes`] for the letters. Kept out: colours (the theme has them), blocks, files.
 //! The state between two lines is small and kept, so a growing block costs only its new lines.
 //! The grammars are unpacked on first use; [`warm_up`] does it ahead of time, on a thread of the caller's choice.
 
@@ -16,6 +16,8 @@ use syntect::parsing::{ScopeStack, SyntaxReference, SyntaxSet};
 
 use crate::escape;
 use state::GrammarState;
+
+use classes::PUNCTUATION;
 
 pub(crate) use classes::CLASSES;
 pub(crate) use languages::{file, label, of_path};
@@ -49,16 +51,7 @@ impl Highlighter {
     /// Appends one line. It ends with its newline, except perhaps the last line of a text that is complete.
     pub(crate) fn line_into(&mut self, out: &mut String, line: &str) {
         for (class, span) in self.spans(line) {
-            let text = &line[span];
-            let Some(letter) = class else {
-                escape::text_into(out, text);
-                continue;
-            };
-            out.push_str("<i class=\"");
-            out.push(letter);
-            out.push_str("\">");
-            escape::text_into(out, text);
-            out.push_str("</i>");
+            coloured_into(out, class, &line[span]);
         }
     }
 
@@ -87,6 +80,21 @@ impl Highlighter {
         spans.spans.push((None, text_end..line.len()));
         spans.spans
     }
+}
+
+/// Appends text in its colour.
+pub(crate) fn coloured_into(out: &mut String, class: Option<char>, text: &str) {
+    match class {
+        None => return escape::text_into(out, text),
+        Some(PUNCTUATION) => out.push_str("<i>"),
+        Some(letter) => {
+            out.push_str("<i class=\"");
+            out.push(letter);
+            out.push_str("\">");
+        }
+    }
+    escape::text_into(out, text);
+    out.push_str("</i>");
 }
 
 fn syntax(language: &str) -> Option<&'static SyntaxReference> {

@@ -19,7 +19,7 @@ fn code_has_a_caption_and_colours() {
     check(
         "```rust\nlet x = 1;\n```",
         &[
-            "<figure class=\"code\"><figcaption>Rust</figcaption><pre><code><i class=\"k\">let</i> x <i class=\"o\">= </i><i class=\"n\">1</i><i class=\"o\">;</i>\n</code></pre></figure>",
+            "<figure class=\"code\"><figcaption>Rust</figcaption><pre><code><i class=\"k\">let</i> x <i>= </i><i class=\"n\">1</i><i>;</i>\n</code></pre></figure>",
         ],
     );
     check(
