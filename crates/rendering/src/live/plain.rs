@@ -68,7 +68,8 @@ impl PlainEnd {
         let mut text = 0;
         if let Some(start) = self.continues {
             let rest = &words[..words.find(' ').unwrap_or(words.len())];
-            if rest.contains(';') {
+            // The end of an entity.
+            if rest.contains(';') && source[start..].contains('&') {
                 return None;
             }
             if self.word > LINK_WORD_BYTES_MAX {

@@ -155,7 +155,16 @@ pub(super) fn cuts(source: &str, blocks: &[Block]) -> Vec<usize> {
             cuts.push(line);
         }
     }
+    cuts.extend(blocks.last().filter(|last| last.kind == Kind::Paragraph).and_then(|last| end_of(source, last)));
     cuts
+}
+
+/// Where the line after the blank one begins that ends this last paragraph.
+fn end_of(source: &str, paragraph: &Block) -> Option<usize> {
+    let after = source.get(paragraph.source.end..)?;
+    let line = paragraph.source.end + after.rfind('\n')? + 1;
+    let is_ended = after.bytes().all(|byte| byte.is_ascii_whitespace()) && is_blank_line_before(source, line);
+    is_ended.then_some(line)
 }
 
 fn is_blank_line_before(source: &str, line: usize) -> bool {

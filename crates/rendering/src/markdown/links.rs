@@ -2,6 +2,7 @@
 //!
 //! Works word by word (a word has no ASCII white space), so that a text may be rendered in pieces cut at spaces.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use linkify::{LinkFinder, LinkKind};
@@ -58,12 +59,21 @@ pub(super) fn code_into(html: &mut String, text: &str) {
 
 /// The opening tag of a markdown link, or none if it may not lead where it wants to.
 pub(super) fn opening(url: &str, title: &str) -> Option<String> {
-    if is_link(url) { Some(anchor("", url, title)) } else { place(url) }
+    tag(url, "", title)
 }
 
 /// The opening tag for a picture that is shown as a link.
 pub(super) fn image_opening(url: &str, title: &str) -> Option<String> {
-    if is_link(url) { Some(anchor("class=\"image\" ", url, title)) } else { place(url) }
+    tag(url, "class=\"image\" ", title)
+}
+
+fn tag(url: &str, class: &str, title: &str) -> Option<String> {
+    if !is_link(url) {
+        return place(url);
+    }
+    let mut tag = String::new();
+    open_into(&mut tag, class, url, title);
+    Some(tag)
 }
 
 fn place(path: &str) -> Option<String> {
@@ -72,25 +82,26 @@ fn place(path: &str) -> Option<String> {
     Some(tag)
 }
 
-fn anchor(class: &str, url: &str, title: &str) -> String {
-    let mut tag = format!("<a {class}href=\"");
-    escape::attribute_into(&mut tag, url);
+fn open_into(html: &mut String, class: &str, url: &str, title: &str) {
+    html.push_str("<a ");
+    html.push_str(class);
+    html.push_str("href=\"");
+    escape::attribute_into(html, url);
     if !title.is_empty() {
-        tag.push_str("\" title=\"");
-        escape::attribute_into(&mut tag, title);
+        html.push_str("\" title=\"");
+        escape::attribute_into(html, title);
     }
-    tag.push_str("\" target=\"_blank\" rel=\"");
-    tag.push_str(LINK_REL);
-    tag.push_str("\">");
-    tag
+    html.push_str("\" target=\"_blank\" rel=\"");
+    html.push_str(LINK_REL);
+    html.push_str("\">");
 }
 
 fn word_into(html: &mut String, word: &str) {
     let mut written = 0;
     for link in FINDER.links(word) {
         let url = match link.kind() {
-            LinkKind::Email => format!("mailto:{}", link.as_str()),
-            _ => link.as_str().to_owned(),
+            LinkKind::Email => Cow::Owned(format!("mailto:{}", link.as_str())),
+            _ => Cow::Borrowed(link.as_str()),
         };
         if is_link(&url) {
             schemeless_into(html, &word[written..link.start()]);
@@ -146,7 +157,7 @@ fn address_end(word: &str) -> usize {
 }
 
 fn link_into(html: &mut String, url: &str, shown: &str) {
-    html.push_str(&anchor("", url, ""));
+    open_into(html, "", url, "");
     escape::text_into(html, shown);
     html.push_str("</a>");
 }
