@@ -5,9 +5,10 @@
 //! `toolCallId`) where it gives any; else their place in the turn is their id. The same code reads a live turn and
 //! the replay of `session/load`, where a user's message begins a turn.
 
+mod calls;
 mod replay;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use agent_client_protocol_schema::MaybeUndefined;
 use agent_client_protocol_schema::v1 as acp;
@@ -16,6 +17,8 @@ use protocol::{
     ErrorCode, ErrorDetail, ItemId, Origin, Permission, ResponseStatus, SessionFacts, SessionId, StreamPayload,
     Timestamp, TurnId, Usage,
 };
+
+use calls::Calls;
 
 use super::content::{block_text, plain_words};
 use super::growing::{Growing, Repeat, message_item_id};
@@ -63,8 +66,8 @@ pub(crate) struct Translator {
     turns_begun: u64,
     /// Something is shown as going on.
     active: bool,
-    /// Some call was told with its end and may still say more.
-    has_ending: bool,
+    /// Calls that were told with their end and may still say more.
+    ending: Vec<ItemId>,
     /// What the session has cost in all, in US dollars, now and when the turn began.
     cost: Option<f64>,
     cost_before: Option<f64>,
@@ -74,9 +77,9 @@ pub(crate) struct Translator {
 struct Turn {
     id: TurnId,
     open: bool,
-    tools: Vec<ToolState>,
+    calls: Calls,
     /// Messages and thoughts that have begun.
-    texts: Vec<ItemId>,
+    texts: HashSet<ItemId>,
     /// The text that grows now.
     growing: Option<Growing>,
     items_begun: usize,
@@ -97,7 +100,7 @@ impl Translator {
             replayed_at: None,
             turns_begun: 0,
             active: false,
-            has_ending: false,
+            ending: Vec::new(),
             cost: None,
             cost_before: None,
         }
@@ -130,18 +133,18 @@ impl Translator {
 
     /// A tool of the present turn has not ended: silence means nothing.
     pub(crate) fn has_open_tool(&self) -> bool {
-        self.turns.back().is_some_and(|turn| turn.open && turn.tools.iter().any(ToolState::is_open))
+        self.turns.back().is_some_and(|turn| turn.open && turn.calls.has_open())
     }
 
     /// A command of the present turn has not ended, as far as the agent said or is known to keep to itself.
     pub(crate) fn may_leave_command(&self) -> bool {
-        let has_open_command = |turn: &Turn| turn.tools.iter().any(ToolState::is_open_command);
+        let has_open_command = |turn: &Turn| turn.calls.open().any(ToolState::is_open_command);
         self.quirks.cancel_leaves_commands || self.turns.back().is_some_and(has_open_command)
     }
 
     /// A call shows this terminal.
     pub(crate) fn shows_terminal(&self, terminal: &str) -> bool {
-        self.turns.iter().any(|turn| turn.tools.iter().any(|tool| tool.shows_terminal(terminal)))
+        self.turns.iter().any(|turn| turn.calls.with_terminal(terminal).is_some())
     }
 
     /// The user's message was handed to the agent.
@@ -215,9 +218,9 @@ impl Translator {
     pub(crate) fn terminal_output(&mut self, terminal: &str, data: &str, now: Timestamp) -> Output {
         let mut step = Step::new(now);
         for turn in self.turns.iter_mut().rev() {
-            if let Some(tool) = turn.tools.iter_mut().find(|tool| tool.shows_terminal(terminal)) {
+            if let Some(call) = turn.calls.with_terminal(terminal).cloned() {
                 step.turn = Some(turn.id.clone());
-                tool.add_terminal_output(data, &mut step.scratch);
+                turn.calls.change(&call, |tool| tool.add_terminal_output(data, &mut step.scratch));
                 step.take_scratch();
                 break;
             }
@@ -272,8 +275,8 @@ impl Translator {
         self.turns.push_back(Turn {
             id: id.clone(),
             open: true,
-            tools: Vec::new(),
-            texts: Vec::new(),
+            calls: Calls::default(),
+            texts: HashSet::new(),
             growing: None,
             items_begun: 0,
             prompt: prompt.to_owned(),
@@ -402,7 +405,7 @@ impl Translator {
         self.ensure_turn(step);
         let item_id = item_id.unwrap_or_else(|| self.next_item_id(""));
         if let Some(turn) = self.turns.back_mut() {
-            turn.texts.push(item_id.clone());
+            turn.texts.insert(item_id.clone());
             let words = is_plain.then(String::new);
             let mut growing = Growing::new(item_id.clone(), voice, message_id, words);
             growing.is_nested = parent.is_some();
@@ -429,20 +432,19 @@ impl Translator {
         let id = call.tool_call_id.clone();
         let now = (!self.replaying).then_some(step.now);
         let item_id = ItemId::from_foreign(&id.0);
-        let is_known = self.turns.iter().any(|turn| turn.tools.iter().any(|tool| tool.item_id == item_id));
+        let is_known = self.turns.iter().rev().any(|turn| turn.calls.contains(&item_id));
         if !is_known {
             let parent = tool::parent(call.meta.as_ref());
             // A sub-agent's call belongs to the turn of the call that started it, also when that turn is over.
-            let home = parent.as_ref().and_then(|parent| {
-                self.turns.iter().position(|turn| turn.tools.iter().any(|tool| tool.item_id == *parent))
-            });
+            let home =
+                parent.as_ref().and_then(|parent| self.turns.iter().position(|turn| turn.calls.contains(parent)));
             if home.is_none() {
                 self.ensure_turn(step);
             }
             self.close_text();
             let home = home.unwrap_or(self.turns.len().saturating_sub(1));
             if let Some(turn) = self.turns.get_mut(home) {
-                turn.tools.push(ToolState::new(&id.0, parent));
+                turn.calls.add(ToolState::new(&id.0, parent));
             }
         }
         self.with_tool(&id.0, step, |tool, out| tool.apply(call, source, now, out));
@@ -450,29 +452,26 @@ impl Translator {
 
     fn with_tool(&mut self, id: &str, step: &mut Step, act: impl FnOnce(&mut ToolState, &mut Vec<StreamPayload>)) {
         let item_id = ItemId::from_foreign(id);
-        for turn in self.turns.iter_mut().rev() {
-            if let Some(tool) = turn.tools.iter_mut().find(|tool| tool.item_id == item_id) {
-                step.turn = Some(turn.id.clone());
-                act(tool, &mut step.scratch);
-                self.has_ending |= tool.is_ending();
-                return step.take_scratch();
-            }
+        let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&item_id)) else { return };
+        step.turn = Some(turn.id.clone());
+        let is_ending = turn.calls.change(&item_id, |tool| {
+            act(tool, &mut step.scratch);
+            tool.is_ending()
+        });
+        if is_ending == Some(true) {
+            self.ending.push(item_id);
         }
+        step.take_scratch();
     }
 
     /// Ends the calls whose end was told with their beginning, now that something else follows.
     fn settle_ending(&mut self, step: &mut Step) {
-        // Asked with every word of an answer; a long turn has many calls.
-        if !std::mem::take(&mut self.has_ending) {
-            return;
-        }
         let now = (!self.replaying).then_some(step.now);
-        for turn in &mut self.turns {
-            for tool in &mut turn.tools {
-                step.turn = Some(turn.id.clone());
-                tool.settle_if_ending(now, &mut step.scratch);
-                step.take_scratch();
-            }
+        for call in std::mem::take(&mut self.ending) {
+            let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&call)) else { continue };
+            step.turn = Some(turn.id.clone());
+            turn.calls.change(&call, |tool| tool.settle_if_ending(now, &mut step.scratch));
+            step.take_scratch();
         }
     }
 

@@ -1,0 +1,48 @@
+//! The calls of one turn, found by their id: a long turn has thousands, and each is spoken of many times.
+
+use indexmap::IndexMap;
+use protocol::ItemId;
+
+use crate::acp::tool::ToolState;
+
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    by_id: IndexMap<ItemId, ToolState>,
+    /// How many have not ended: asked whenever something is heard.
+    open: usize,
+}
+
+impl Calls {
+    pub(super) fn add(&mut self, call: ToolState) {
+        self.open += usize::from(call.is_open());
+        let before = self.by_id.insert(call.item_id.clone(), call);
+        self.open -= usize::from(before.is_some_and(|before| before.is_open()));
+    }
+
+    pub(super) fn contains(&self, id: &ItemId) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    /// Lets a call change. None if there is no such call.
+    pub(super) fn change<T>(&mut self, id: &ItemId, act: impl FnOnce(&mut ToolState) -> T) -> Option<T> {
+        let call = self.by_id.get_mut(id)?;
+        let was_open = call.is_open();
+        let done = act(call);
+        self.open = self.open + usize::from(call.is_open()) - usize::from(was_open);
+        Some(done)
+    }
+
+    pub(super) fn has_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// The calls that have not ended.
+    pub(super) fn open(&self) -> impl Iterator<Item = &ToolState> {
+        self.by_id.values().rev().filter(|call| call.is_open()).take(self.open)
+    }
+
+    /// The last call that shows this terminal.
+    pub(super) fn with_terminal(&self, terminal: &str) -> Option<&ItemId> {
+        self.by_id.values().rev().find(|call| call.shows_terminal(terminal)).map(|call| &call.item_id)
+    }
+}
