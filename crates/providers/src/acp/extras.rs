@@ -14,8 +14,17 @@ use super::session::{Attachment, Session, now};
 use super::wire::SessionSetup;
 use crate::provider::{ProviderError, ProviderEvent};
 
-/// Output of a terminal that no tool call shows yet.
-const TERMINAL_BYTES_KEPT_MAX: usize = 1024 * 1024;
+/// Output of all of a session's terminals that no tool call shows yet. A command may print megabytes before its agent comes
+/// to say whose it is.
+const UNSHOWN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What a terminal printed that no tool call shows yet.
+#[derive(Debug, Default)]
+pub(super) struct Unshown {
+    text: String,
+    /// Bytes there was no room for.
+    left_out: usize,
+}
 
 /// A switch that the agent was asked to make.
 pub(super) struct Setting {
@@ -227,9 +236,13 @@ impl Session {
             let output = self.translator.terminal_output(&id, text, now());
             return self.publish(output);
         }
-        let kept = self.terminal_output.entry(id).or_default();
-        if kept.len() + text.len() <= TERMINAL_BYTES_KEPT_MAX {
-            kept.push_str(text);
+        let held: usize = self.terminal_output.values().map(|unshown| unshown.text.len()).sum();
+        let unshown = self.terminal_output.entry(id).or_default();
+        // What follows a gap would look as if it followed what stands before it.
+        if unshown.left_out == 0 && held + text.len() <= UNSHOWN_BYTES_MAX {
+            unshown.text.push_str(text);
+        } else {
+            unshown.left_out += text.len();
         }
     }
 
@@ -241,7 +254,10 @@ impl Session {
         let shown: Vec<String> =
             self.terminal_output.keys().filter(|id| self.translator.shows_terminal(id)).cloned().collect();
         for id in shown {
-            if let Some(text) = self.terminal_output.remove(&id) {
+            if let Some(Unshown { mut text, left_out }) = self.terminal_output.remove(&id) {
+                if left_out > 0 {
+                    text.push_str(&format!("\n[{left_out} bytes left out]\n"));
+                }
                 let output = self.translator.terminal_output(&id, &text, now());
                 self.publish(output);
             }

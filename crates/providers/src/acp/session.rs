@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::extras::{Restoring, Setting};
+use super::extras::{Restoring, Setting, Unshown};
 use super::history::HistoryBuilder;
 use super::peer::{CallError, Reply};
 use super::router::{Expect, SessionCommand, SessionEnds, SessionInput, SessionLink};
@@ -75,7 +75,7 @@ pub(crate) struct Session {
     /// The same, as it was told last.
     pub(super) told_chosen: BTreeMap<String, String>,
     pub(super) restoring: Option<Restoring>,
-    pub(super) terminal_output: HashMap<String, String>,
+    pub(super) terminal_output: HashMap<String, Unshown>,
     pub(super) leaving: Option<Leaving>,
 }
 

@@ -427,6 +427,17 @@ async fn what_a_command_prints_is_shown_at_once_and_whole_also_without_an_end_of
     let long = output(tool(&session, "c2"));
     assert!(long.len() == 3_000_003 && long.ends_with("xend"), "{} bytes", long.len());
 
+    // Also if the agent comes to show it only when all is printed; then there is a limit, and what is left out is said.
+    bench.turn(&mut session, &format!("run-unseen:c4 sh {}", bench.path("long.sh").display())).await;
+    let late = output(tool(&session, "c4"));
+    assert!(late.len() == 3_000_003 && late.ends_with("xend"), "{} bytes", late.len());
+    script("longer.sh", "head -c 20000000 /dev/zero | tr '\\0' x");
+    bench.turn(&mut session, &format!("run-unseen:c5 sh {}", bench.path("longer.sh").display())).await;
+    let cut = output(tool(&session, "c5"));
+    let (shown, note) = cut.rsplit_once("\n[").unwrap();
+    assert_eq!(note, format!("{} bytes left out]\n", 20_000_000 - shown.len()));
+    assert!(shown.len() > 3_000_003 && shown.bytes().all(|byte| byte == b'x'));
+
     // A letter in two pieces is one letter.
     script("slow.sh", "printf '\\303'; sleep 0.2; printf '\\251 \\377.'");
     bench.turn(&mut session, &format!("run:c3 sh {}", bench.path("slow.sh").display())).await;

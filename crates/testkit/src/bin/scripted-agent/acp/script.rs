@@ -15,6 +15,7 @@
 //! reads:COUNT PATH   reads a file so many times at once, and says how long it is in all
 //! write:PATH=TEXT    writes one through the client
 //! run:ID COMMAND     runs a command through the client, in a terminal that the call shows
+//! run-unseen:ID …    the same, with a call that shows the terminal only when the command has ended
 //! launch:COMMAND     asks for a command to be run and goes on without the answer, which goes to the log
 //! plan:A,B           a plan of two steps
 //! title:TEXT         the session's title
@@ -138,7 +139,8 @@ impl Scene<'_> {
                 let answer = self.ask("fs/write_text_file", json!({"path": path, "content": text}));
                 self.say(&outcome(&answer, ""));
             }
-            "run" => self.run(name, text),
+            "run" => self.run(name, text, false),
+            "run-unseen" => self.run(name, text, true),
             "launch" => {
                 let words: Vec<&str> = rest.split(' ').collect();
                 let params = json!({"sessionId": self.session, "command": words[0], "args": words[1..]});
@@ -281,13 +283,16 @@ impl Scene<'_> {
         self.say(&format!("leave: {chosen}"));
     }
 
-    fn run(&mut self, id: &str, command: &str) {
+    fn run(&mut self, id: &str, command: &str, is_unseen: bool) {
         let words: Vec<&str> = command.split(' ').collect();
         let created =
             self.ask("terminal/create", json!({"command": words[0], "args": words[1..], "outputByteLimit": 64}));
         let Some(terminal) = created["result"]["terminalId"].as_str().map(str::to_owned) else {
             return self.say(&outcome(&created, ""));
         };
+        if is_unseen {
+            self.ask("terminal/wait_for_exit", json!({"terminalId": terminal}));
+        }
         self.update(json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command, "kind": "execute",
             "status": "in_progress", "content": [{"type": "terminal", "terminalId": terminal}]}));
         let exit = self.ask("terminal/wait_for_exit", json!({"terminalId": terminal}));
