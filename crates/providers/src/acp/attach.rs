@@ -60,7 +60,8 @@ impl Session {
         let Some(connection) = &self.connection else { return };
         let (id, directory, link) = (self.id.to_string(), self.directory.clone(), self.link.clone());
         let due = Instant::now() + self.context.settings.session_timeout;
-        self.attachment = Attachment::Attaching { due, discard: expect == Expect::Load && self.loading.is_none() };
+        let replays = expect == Expect::Load;
+        self.attachment = Attachment::Attaching { due, replays, discard: replays && self.loading.is_none() };
         let asked = match expect {
             Expect::New => {
                 connection.peer.ask("session/new", &acp::NewSessionRequest::new(directory), link, expect.clone())

@@ -148,6 +148,7 @@ impl AcpProvider {
 
     async fn load(&self, open: &OpenSession, connection: Arc<Connection>) -> Result<Loaded, ProviderError> {
         let ends = SessionLink::open(real_directory(&open.project_dir).map_err(|error| not_loaded(&error))?);
+        self.context.router.departed(&open.id).await;
         if !self.context.router.add(open.id.clone(), ends.link.clone()) {
             return Err(ProviderError::SessionOpen(open.id.clone()));
         }

@@ -14,6 +14,7 @@
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! old-new         answers `session/new` with the last session it has
 //! slow-new        answers `session/new` only when the gate `new` is open
+//! slow-load       tells the past and answers `session/load` only when the gate `load-<session>` is open
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
 //! fixed-mode      refuses `session/set_mode` when the gate `fixed-mode` is open
@@ -121,6 +122,13 @@ impl Agent {
                 self.answer(id, json!({}));
             }
             "session/new" => self.on_its_own(message, Self::new_session),
+            "session/load" if self.has("slow-load") => {
+                self.on_its_own(message, |agent, message| {
+                    let params = &message["params"];
+                    agent.hold(&format!("load-{}", params["sessionId"].as_str().unwrap_or_default()), "");
+                    agent.take_up(&message["id"], params, true);
+                });
+            }
             "session/resume" if self.has("slow-resume") => {
                 self.on_its_own(message, |agent, message| {
                     let params = &message["params"];
