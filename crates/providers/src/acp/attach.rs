@@ -60,15 +60,14 @@ impl Session {
         let Some(connection) = &self.connection else { return };
         let (id, directory, link) = (self.id.to_string(), self.directory.clone(), self.link.clone());
         let due = Instant::now() + self.context.settings.session_timeout;
-        let replays = expect == Expect::Load;
-        self.attachment = Attachment::Attaching { due, replays, discard: replays && self.loading.is_none() };
+        self.attachment = Attachment::Attaching { due, discard: expect == Expect::Load && self.loading.is_none() };
         let asked = match expect {
             Expect::New => {
                 connection.peer.ask("session/new", &acp::NewSessionRequest::new(directory), link, expect.clone())
             }
             Expect::Load => {
-                let request = acp::LoadSessionRequest::new(id, directory);
-                connection.peer.ask("session/load", &request, link, expect.clone())
+                let request = acp::LoadSessionRequest::new(id.clone(), directory);
+                connection.peer.ask_for_past(&id, &request, link)
             }
             _ => {
                 let request = acp::ResumeSessionRequest::new(id, directory);

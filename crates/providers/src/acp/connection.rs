@@ -291,7 +291,9 @@ pub(crate) fn refuse(code: i64, message: &str) -> Result<(), wire::RpcError> {
 async fn give(waiter: Waiter, reply: super::peer::Reply) {
     match waiter {
         Waiter::Caller(caller) => drop(caller.send(reply)),
-        Waiter::Session { link, expect } => drop(link.inputs.send(SessionInput::Answer { expect, reply }).await),
+        Waiter::Session { link, expect, told: _told } => {
+            drop(link.inputs.send(SessionInput::Answer { expect, reply }).await);
+        }
     }
 }
 

@@ -160,7 +160,7 @@ impl Session {
             return self.not_restored(&option, &value, "it is not offered any more");
         };
         let due = Instant::now() + self.context.settings.session_timeout;
-        self.attachment = Attachment::Attaching { due, replays: false, discard: false };
+        self.attachment = Attachment::Attaching { due, discard: false };
         match self.ask_to_switch(&option, &value, setter) {
             Ok(number) => {
                 if let Some(restoring) = &mut self.restoring {

@@ -34,6 +34,7 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
 use async_trait::async_trait;
@@ -57,6 +58,9 @@ use crate::provider::{
 pub use self::agent::{AcpAgent, AgentDefinitionError, ConfiguredAgents, parse_agents};
 pub use self::history::read_lines;
 pub use self::settings::AcpSettings;
+
+/// For an agent to end telling a past that nobody wants any more. One that has not by then is asked for it all the same.
+const PAST_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Drives one ACP agent. Nothing is started before the first session.
 #[derive(Debug)]
@@ -148,7 +152,6 @@ impl AcpProvider {
 
     async fn load(&self, open: &OpenSession, connection: Arc<Connection>) -> Result<Loaded, ProviderError> {
         let ends = SessionLink::open(real_directory(&open.project_dir).map_err(|error| not_loaded(&error))?);
-        self.context.router.departed(&open.id).await;
         if !self.context.router.add(open.id.clone(), ends.link.clone()) {
             return Err(ProviderError::SessionOpen(open.id.clone()));
         }
@@ -241,8 +244,10 @@ impl Provider for AcpProvider {
             let history = History { continuity: Continuity::Live, ..History::default() };
             return Ok(Loaded { session, history });
         }
-        let connection = self.connect().await?;
         let Context { agent, settings, .. } = &*self.context;
+        self.connect().await?.peer.past_told(open.id.as_str(), PAST_TIME_MAX).await;
+        // It may have been another process.
+        let connection = self.connect().await?;
         let loaded = match self.load(&open, Arc::clone(&connection)).await {
             Err(ProviderError::LoginRequired { detail, .. }) => {
                 login::log_in(&connection, agent, settings, &detail).await?;

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::router::{Expect, SessionLink};
 use super::wire::{self, RpcError};
@@ -43,6 +44,8 @@ pub(crate) enum Waiter {
     Session {
         link: SessionLink,
         expect: Expect,
+        /// With the answer to `session/load` a past has been told.
+        told: Option<DropGuard>,
     },
 }
 
@@ -51,6 +54,8 @@ pub(crate) struct Peer {
     writer: LineWriter,
     next_id: AtomicU64,
     waiting: Mutex<Waiting>,
+    /// The pasts that are being told, by session; cancelled when they are, or the agent is gone.
+    telling: Mutex<HashMap<String, CancellationToken>>,
 }
 
 #[derive(Debug)]
@@ -61,7 +66,8 @@ enum Waiting {
 
 impl Peer {
     pub(crate) fn new(writer: LineWriter) -> Self {
-        Self { writer, next_id: AtomicU64::new(1), waiting: Mutex::new(Waiting::Open(HashMap::new())) }
+        let waiting = Mutex::new(Waiting::Open(HashMap::new()));
+        Self { writer, next_id: AtomicU64::new(1), waiting, telling: Mutex::default() }
     }
 
     /// Asks and waits for the answer.
@@ -95,7 +101,36 @@ impl Peer {
         link: SessionLink,
         expect: Expect,
     ) -> Result<(), CallError> {
-        let id = self.wait(Waiter::Session { link, expect })?;
+        self.ask_for(method, params, Waiter::Session { link, expect, told: None })
+    }
+
+    /// The same for the past of a session, which [`Self::past_told`] can wait for, whoever asked.
+    pub(crate) fn ask_for_past(
+        &self,
+        session: &str,
+        params: &impl Serialize,
+        link: SessionLink,
+    ) -> Result<(), CallError> {
+        let told = CancellationToken::new();
+        let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        telling.retain(|_, told| !told.is_cancelled());
+        telling.insert(session.to_owned(), told.clone());
+        drop(telling);
+        let waiter = Waiter::Session { link, expect: Expect::Load, told: Some(told.drop_guard()) };
+        self.ask_for("session/load", params, waiter)
+    }
+
+    /// Waits until the agent does not tell the past of this session any more. What it tells of one that was let go of would
+    /// be taken for a part of the next.
+    pub(crate) async fn past_told(&self, session: &str, within: Duration) {
+        let told = self.telling.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned();
+        if let Some(told) = told {
+            let _ = tokio::time::timeout(within, told.cancelled()).await;
+        }
+    }
+
+    fn ask_for(&self, method: &'static str, params: &impl Serialize, waiter: Waiter) -> Result<(), CallError> {
+        let id = self.wait(waiter)?;
         let line = wire::request(id, method, params).map_err(|error| unreadable(method, &error));
         let sent = line.and_then(|line| self.writer.try_send(line).map_err(|error| self.not_sent(error)));
         if sent.is_err() {

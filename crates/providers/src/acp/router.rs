@@ -12,11 +12,9 @@ use protocol::{AgentSessionId, TurnId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::peer::Reply;
-use super::supervisor::Context;
 use crate::provider::ProviderError;
 
 /// How many lines may wait for one session. When it is full the agent's pipe fills: a session that cannot follow slows
@@ -173,29 +171,12 @@ impl SessionLink {
     }
 }
 
-/// While this is there, the agent still tells the past of a session that was let go of.
-#[derive(Debug)]
-pub(crate) struct Departing {
-    context: Arc<Context>,
-    id: AgentSessionId,
-    gone: CancellationToken,
-}
-
-impl Drop for Departing {
-    fn drop(&mut self) {
-        self.context.router.lock().departing.remove(&self.id);
-        self.gone.cancel();
-    }
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Router(Mutex<Routes>);
 
 #[derive(Debug, Default)]
 struct Routes {
     sessions: HashMap<AgentSessionId, SessionLink>,
-    /// Sessions that were let go of while the agent tells their past.
-    departing: HashMap<AgentSessionId, CancellationToken>,
     /// Updates that came before their session was known here.
     early: Vec<(String, String)>,
     /// Sessions being created.
@@ -215,24 +196,6 @@ impl Router {
 
     pub(crate) fn remove(&self, id: &AgentSessionId) {
         self.lock().sessions.remove(id);
-    }
-
-    /// Lets go of a session whose past is still being told.
-    pub(crate) fn depart(context: &Arc<Context>, id: &AgentSessionId) -> Departing {
-        let (context, id, gone) = (Arc::clone(context), id.clone(), CancellationToken::new());
-        let mut routes = context.router.lock();
-        routes.sessions.remove(&id);
-        routes.departing.insert(id.clone(), gone.clone());
-        drop(routes);
-        Departing { context, id, gone }
-    }
-
-    /// Waits until nothing is told any more of a session that was let go of.
-    pub(crate) async fn departed(&self, id: &AgentSessionId) {
-        let departing = self.lock().departing.get(id).cloned();
-        if let Some(gone) = departing {
-            gone.cancelled().await;
-        }
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<SessionLink> {

@@ -15,14 +15,13 @@ use protocol::{
     AgentSessionId, AgentStatus, Continuity, ErrorCode, ErrorDetail, SessionFacts, SessionId, Timestamp, TurnId,
 };
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::connection::Connection;
 use super::extras::{Restoring, Setting, Unshown};
 use super::history::HistoryBuilder;
 use super::peer::{CallError, Reply};
-use super::router::{Expect, Router, SessionCommand, SessionEnds, SessionInput, SessionLink};
+use super::router::{Expect, SessionCommand, SessionEnds, SessionInput, SessionLink};
 use super::step::Output;
 use super::supervisor::Context;
 use super::time::FAR;
@@ -78,10 +77,6 @@ pub(crate) struct Session {
     pub(super) restoring: Option<Restoring>,
     pub(super) terminal_output: HashMap<String, Unshown>,
     pub(super) leaving: Option<Leaving>,
-    /// Nothing the agent says comes here any more.
-    is_gone: bool,
-    /// Hears out what is told to nobody.
-    hearing_out: JoinSet<()>,
 }
 
 /// How the agent's process stands to this session.
@@ -90,11 +85,9 @@ pub(super) enum Attachment {
     Attached,
     /// It knows nothing of it; it is asked to take it up when that is needed.
     Detached,
-    /// It was asked, and has until then to answer. With `replays` it tells the whole past meanwhile, with `discard` not for
-    /// the first time.
+    /// It was asked, and has until then to answer. With `discard` it tells the whole past again.
     Attaching {
         due: Instant,
-        replays: bool,
         discard: bool,
     },
     Closing {
@@ -154,8 +147,6 @@ impl Session {
             restoring: None,
             terminal_output: HashMap::new(),
             leaving: None,
-            is_gone: false,
-            hearing_out: JoinSet::new(),
             context,
         }
     }
@@ -174,7 +165,6 @@ impl Session {
         if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
             let _ = reply.send(());
         }
-        while self.hearing_out.join_next().await.is_some() {}
     }
 
     async fn live(&mut self) {
@@ -394,7 +384,7 @@ impl Session {
 
     /// A session that could not be opened is not there, from this moment on.
     pub(super) fn let_go(&mut self) {
-        self.depart();
+        self.context.router.remove(&self.id);
         self.leaving.get_or_insert(Leaving { due: Instant::now(), politely: false, reply: None });
     }
 
@@ -406,9 +396,12 @@ impl Session {
             let output = self.translator.end_turn(Ok(PromptResult::cancelled()), now());
             self.publish(output);
         }
-        self.depart();
+        self.context.router.remove(&self.id);
         self.link.set_attached(false);
         self.release_terminals();
+        // The reader of the agent's lines may be waiting for room here.
+        self.inputs.close();
+        while self.inputs.try_recv().is_ok() {}
         self.attach_over(Err(&ProviderError::SessionNotFound(self.id.clone())));
         let politely = self.leaving.as_ref().is_none_or(|leaving| leaving.politely);
         if let Some(connection) = self.connection.take().filter(|_| politely) {
@@ -417,32 +410,6 @@ impl Session {
         }
         // Nobody listens any more, or everything is said.
         let _ = tokio::time::timeout(LEAVE_WITHIN, self.outlet.drain()).await;
-    }
-
-    /// From now on nothing the agent says comes here. A past that it is still telling is heard to its end by nobody, so that
-    /// it is not taken for a part of the next one.
-    fn depart(&mut self) {
-        if std::mem::replace(&mut self.is_gone, true) {
-            return;
-        }
-        let replays_until = match self.attachment {
-            Attachment::Attaching { due, replays: true, .. } => Some(due),
-            _ => None,
-        };
-        // The reader of the agent's lines may be waiting for room here.
-        let mut inputs = std::mem::replace(&mut self.inputs, mpsc::channel(1).1);
-        let Some(until) = replays_until else {
-            self.context.router.remove(&self.id);
-            inputs.close();
-            return;
-        };
-        let departing = Router::depart(&self.context, &self.id);
-        self.hearing_out.spawn(async move {
-            let is_answer = |input: &SessionInput| matches!(input, SessionInput::Answer { expect: Expect::Load, .. });
-            let told = async { while inputs.recv().await.is_some_and(|input| !is_answer(&input)) {} };
-            let _ = tokio::time::timeout_at(until, told).await;
-            drop(departing);
-        });
     }
 
     pub(super) fn unavailable(&self) -> ProviderError {

@@ -188,31 +188,38 @@ async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
     }
 }
 
-/// Archived while a slow agent tells its past, and taken back at once: the past is told twice, and is one past.
+/// Archived while a slow agent is asked for its past, or given up on, and opened again: the past is told twice, and is one.
 #[tokio::test]
 async fn a_session_that_was_let_go_of_while_it_loads_and_is_opened_again_has_one_past() {
-    let bench = Bench::new(&["slow-load"]);
-    let mut session = bench.create().await;
-    let id = session.id.clone();
-    bench.turn(&mut session, "say:once").await;
-    soon("the end", bench.provider.kill_session(&id)).await.unwrap();
+    for is_killed in [true, false] {
+        let session_timeout = Duration::from_secs(if is_killed { 60 } else { 3 });
+        let bench = Bench::with(&["slow-load"], AcpSettings { session_timeout, ..AcpSettings::default() });
+        let mut session = bench.create().await;
+        let id = session.id.clone();
+        bench.turn(&mut session, "say:once").await;
+        soon("the end", bench.provider.kill_session(&id)).await.unwrap();
 
-    let first = bench.provider.load_session(bench.open_session(&id));
-    let again = async {
-        bench.until_logged(&format!("hold load-{id}")).await;
-        bench.provider.kill_session(&id).await.unwrap();
+        let first = bench.provider.load_session(bench.open_session(&id));
+        let kill = async {
+            bench.until_logged(&format!("hold load-{id}")).await;
+            if is_killed {
+                bench.provider.kill_session(&id).await.unwrap();
+            }
+        };
+        let (first, ()) = soon("the first", async { tokio::join!(first, kill) }).await;
+        assert!(first.is_err(), "{first:?}");
+
         let second = bench.provider.load_session(bench.open_session(&id));
         let open_gate = async {
             // Time to ask the agent a second time too early.
             tokio::time::sleep(Duration::from_millis(100)).await;
             bench.release(&format!("load-{id}"));
         };
-        tokio::join!(second, open_gate).0
-    };
-    let (first, second) = soon("the session", async { tokio::join!(first, again) }).await;
-    assert!(first.is_err(), "{first:?}");
-    let texts: Vec<String> = second.unwrap().history.items.iter().map(|item| format!("{item:?}")).collect();
-    assert_eq!(texts.iter().filter(|text| text.contains("once")).count(), 2, "the message and its answer: {texts:#?}");
+        let second = soon("the second", async { tokio::join!(second, open_gate).0 }).await.unwrap();
+        let texts: Vec<String> = second.history.items.iter().map(|item| format!("{item:?}")).collect();
+        assert_eq!(texts.iter().filter(|text| text.contains("once")).count(), 2, "message and answer: {texts:#?}");
+        soon("the end", bench.provider.shutdown()).await;
+    }
 }
 
 #[tokio::test]

@@ -41,8 +41,8 @@ impl Calls {
         self.by_id.values().rev().filter(|call| call.is_open()).take(self.open)
     }
 
-    /// The last call that shows this terminal.
+    /// The first call that shows this terminal.
     pub(super) fn with_terminal(&self, terminal: &str) -> Option<&ItemId> {
-        self.by_id.values().rev().find(|call| call.shows_terminal(terminal)).map(|call| &call.item_id)
+        self.by_id.values().find(|call| call.shows_terminal(terminal)).map(|call| &call.item_id)
     }
 }

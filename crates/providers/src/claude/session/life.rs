@@ -16,8 +16,8 @@ use crate::fault::{Fault, contained_now};
 use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
 use crate::provider::{ProviderError, ProviderEvent, StatusReport};
 
-/// For a turn to end when everything is shut down. It was interrupted a second ago, and what follows (last words, the end of
-/// input, SIGTERM) must fit into the time a server has to stop.
+/// For a turn to end when its session does. A server that stops has interrupted it a second before, and what follows (last
+/// words, the end of input, SIGTERM) must fit into the time it has.
 const INTERRUPT_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Session {
