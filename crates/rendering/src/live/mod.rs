@@ -31,10 +31,12 @@ pub(crate) use changes::{Changes, Position};
 use settle::{Absorbed, Settled};
 use tail::{Grown, Tail};
 
+use crate::markdown::ODD_SPACES;
+
 /// A text that grows, as blocks of safe HTML.
 #[derive(Debug, Default)]
 pub struct LiveMarkdown {
-    /// All text so far, with `\n` as the only line ending.
+    /// All text so far, with `\n` as the only line ending, and no odd spaces.
     text: String,
     /// The last character was a `\r`; a `\n` that follows is part of the same line ending.
     after_return: bool,
@@ -91,7 +93,8 @@ impl LiveMarkdown {
     }
 
     fn append(&mut self, chunk: &str) {
-        let mut rest = chunk;
+        let evened = chunk.contains(ODD_SPACES).then(|| chunk.replace(ODD_SPACES, " "));
+        let mut rest = evened.as_deref().unwrap_or(chunk);
         if self.after_return && !rest.is_empty() {
             self.after_return = false;
             rest = rest.strip_prefix('\n').unwrap_or(rest);

@@ -25,7 +25,14 @@ pub fn markdown(text: &str) -> Vec<Arc<str>> {
     renderer.render(&text, &Definitions::default()).blocks.into_iter().map(|block| block.html.into()).collect()
 }
 
-/// With `\n` as the only line ending, which both renderers rely on.
+/// What the parser takes for a space in one place and for a letter in another; both renderers read a space.
+pub(crate) const ODD_SPACES: [char; 2] = ['\u{b}', '\u{c}'];
+
+/// With `\n` as the only line ending, which both renderers rely on, and no odd spaces.
 fn normalized(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() }
+    if text.contains(['\r', ODD_SPACES[0], ODD_SPACES[1]]) {
+        text.replace("\r\n", "\n").replace('\r', "\n").replace(ODD_SPACES, " ").into()
+    } else {
+        text.into()
+    }
 }

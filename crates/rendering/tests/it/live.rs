@@ -53,6 +53,8 @@ fn a_reader_that_never_saw_anything_gets_everything() {
 
 /// Texts that once showed something else while they grew. Each broke a rule that had seemed right.
 const FOUND: &[(&str, &str)] = &[
+    ("a line of a vertical tab is a blank one", "a] \\\n\u{b}"),
+    ("and one of a form feed", "<\na5\\\n\u{c}"),
     ("words after a picture stand after it", "![i](http://x.example/i.png) - and words"),
     ("an indented footnote inside a footnote starts a new one", "[^a]: note\n\n    [^a]: notea\nword"),
     ("only the first mark after a backslash is escaped", "!\u{10000}AA\\```===- [ ] ```rust\n-->===```===[^a]: note``"),
@@ -162,6 +164,8 @@ fn piece() -> impl Strategy<Value = String> {
         "\n\n",
         "\r\n",
         "\r",
+        "\u{b}",
+        "\u{c}",
         "*",
         "**",
         "_",
