@@ -62,18 +62,15 @@ async fn a_window_that_never_reads_is_let_go_and_slows_nobody() {
     let mut deaf = desk.app.window().await;
     Screen::open(&mut deaf, &session).await;
     let mut screen = Screen::open(&mut window, &session).await;
-    // Each call is an item of its own, so nothing can be left out; together they are far more than a socket takes.
-    let calls: String =
-        (0..40).map(|turn| format!("call:c{turn} x\noutput:c{turn} {}\ndone:c{turn} 0\n", "y".repeat(4000))).collect();
-    for _ in 0..4 {
-        for turn in 0..60 {
-            let prompt = format!("say:{turn} {}\n{calls}", "z".repeat(20_000));
-            screen.converse(&mut window, &prompt).await;
-            if screen.items.len() > 12_000 {
-                break;
-            }
-        }
+    // Each call is an item of its own, so nothing can be left out; together they are more than may wait for a window, and than
+    // the sockets between take.
+    let output = "y".repeat(4_000);
+    for turn in 0..61 {
+        let call =
+            |number| format!("call:c{turn}-{number} x\noutput:c{turn}-{number} {output}\ndone:c{turn}-{number} 0\n");
+        screen.converse(&mut window, &(0..200).map(call).collect::<String>()).await;
     }
+    assert!(screen.items.len() > 12_000);
     assert!(screen.is_settled());
     // The server let the deaf one go: its socket ends instead of growing for ever.
     let mut stream = deaf.into_stream();
