@@ -5,8 +5,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
-const root = join(import.meta.dirname, "..");
+const root = fileURLToPath(new URL("..", import.meta.url));
 /** Longer seeds only slow the fuzzer down: it learns from small ones. */
 const SEED_BYTES_MAX = 8192;
 
