@@ -26,8 +26,8 @@
 //!
 //! | shape | streamed ÷ full |
 //! |---|---|
-//! | code; code in a list item; mixed | 0.9–1.1; 1.3; 1.1–1.5 |
-//! | prose; one paragraph; one of many lines | 9.5–11.2; 10–15; 9–15 |
+//! | code; code in a list item; mixed | 0.9–1.9; 0.7–1.3; 0.8–1.5 |
+//! | prose; one paragraph; one of many lines | 8.6–9.1; 10–15; 9–15 |
 //! | list; loose list; list inside an item; nested list | 11–18; 15; 14–17; 20 |
 //! | one list item, quote, alert or footnote without an end | 13–17 |
 //! | paragraph after an open `*`, `` ` ``, `[` | 9; 15; 13 |
