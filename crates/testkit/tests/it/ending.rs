@@ -95,10 +95,15 @@ async fn to_the_end(window: &mut Window, screens: &mut [Screen]) {
 
 #[tokio::test]
 async fn a_server_that_is_told_to_stop_settles_its_turns_before_every_window_and_leaves_no_process() {
-    // One of the two ignores every request to stop. This is not about how long that may take on a busy machine.
-    let mut desk = Desk::start_with(|builder| builder.arg("--stop-time-ms").arg("40000")).await;
+    let mut desk = Desk::start().await;
     let mut windows = [desk.app.window().await, desk.app.view_window().await];
-    let (codex, _) = working(&desk, &mut windows[0], "codex", "say:so far\ncall:c1 sleep\nhold:never").await;
+    let (mut codex, _) = working(&desk, &mut windows[0], "codex", "say:so far\ncall:c1 sleep\nhold:never").await;
+    // While the other one begins, nobody looks at what this window is told of the first.
+    let runs_its_call = |screen: &Screen| match &screen.items[..] {
+        [_, said, call] => said.status.is_final() && !call.status.is_final(),
+        _ => false,
+    };
+    codex.until(&mut windows[0], "its call", runs_its_call).await;
     let (claude, _) = working(&desk, &mut windows[0], "claude-code", "say:so far\nstall").await;
     let sessions = [codex.session.clone(), claude.session.clone()];
     let mut seen = [vec![codex, claude], Vec::new()];
