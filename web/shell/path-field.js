@@ -9,6 +9,15 @@ export const NO_DIRECTORY = "Type or choose a directory";
 
 let fields = 0;
 
+/** Comes when no pointer is pressed: what moves away under a press takes its click along. */
+let released = Promise.resolve();
+addEventListener("pointerdown", () => {
+  released = new Promise((resolve) => {
+    // The click comes right after.
+    for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => setTimeout(resolve), { capture: true, once: true });
+  });
+}, { capture: true });
+
 /**
  * @param {{ complete: (prefix: string) => Promise<PathCompletion[]>, submit: () => void, changed?: () => void }} deps
  */
@@ -51,6 +60,7 @@ export function createPathField({ complete, submit, changed }) {
     const prefix = input.value;
     draw();
     const found = prefix === "" ? [] : await complete(prefix).catch(() => []);
+    await released;
     if (turn !== asked) return;
     options = [...found].sort((a, b) => Number(a.isProject) - Number(b.isProject));
     active = Math.max(0, options.findIndex(({ path }) => same(path, prefix)));

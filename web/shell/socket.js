@@ -38,6 +38,8 @@ export function createSocket({ heard, opened, lost }) {
   let line = null;
   /** The server has greeted on this line: it listens. */
   let greeted = false;
+  /** What was asked before that. @type {string[]} */
+  let early = [];
   let attempt = 0;
   /** How often in a row the server was there and did not let this window in. */
   let refusals = 0;
@@ -88,6 +90,7 @@ export function createSocket({ heard, opened, lost }) {
         refusals = 0;
         greeted = true;
         heard(frame);
+        early.splice(0).forEach(current);
         opened();
         return;
       }
@@ -98,6 +101,7 @@ export function createSocket({ heard, opened, lost }) {
 
     function end() {
       line = null;
+      early = [];
       const gone = new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." });
       for (const { reject } of waiting.values()) reject(gone);
       waiting.clear();
@@ -125,18 +129,21 @@ export function createSocket({ heard, opened, lost }) {
     /** Looks for the server at once, if it is away. */
     tryNow,
     /**
+     * Asks the server. While the connection is being made the question waits for it: a page is seen a moment before it is connected.
      * @param {ClientMessage} message
      * @returns {Promise<ServerFrame>}
      */
     request(message) {
       return new Promise((resolve, reject) => {
-        if (!line || !greeted) {
+        if (!line) {
           reject(new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." }));
           return;
         }
         const requestId = `r${nextId++}`;
         waiting.set(requestId, { resolve, reject });
-        line(JSON.stringify({ ...message, requestId }));
+        const text = JSON.stringify({ ...message, requestId });
+        if (greeted) line(text);
+        else early.push(text);
       });
     },
   };

@@ -1,6 +1,6 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, tab, test } from "./app.js";
 
 const names = (/** @type {import("@playwright/test").Page} */ page) => page.locator(".project-name").allTextContents();
 
@@ -36,6 +36,53 @@ test("TC-1.2a: a directory that is there is added, with completion while typing"
   await expect(projectRow(shell, "atlas-web")).toBeVisible();
   await expect(shell.getByText("No sessions yet")).toBeVisible();
   await expect(shell.getByRole("heading", { name: "No session open" })).toBeVisible();
+});
+
+test("a directory added before the page is connected is added as soon as it is", async ({ app, page }) => {
+  /** @type {(() => void)[]} */
+  const held = [];
+  let release = false;
+  await routeLine(page, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => void (release ? socket.send(message) : held.push(() => socket.send(message))));
+  });
+  await page.goto(app.link);
+  await page.locator(".projects .section-title [data-command=add-project]").click();
+  const dialog = page.getByRole("dialog", { name: "Add project" });
+  await dialog.getByRole("combobox").fill(app.directory("ferry"));
+  await dialog.getByRole("button", { name: "Add project" }).click();
+  await expect.poll(() => held.length).toBeGreaterThan(0);
+  await expect(dialog.getByRole("alert")).toBeHidden();
+  release = true;
+  held.forEach((send) => send());
+  await expect(dialog).toBeHidden();
+  await expect(projectRow(page, "ferry")).toBeVisible();
+});
+
+test("a button that is pressed while directories are suggested does not move away from under the pointer", async ({ app, page }) => {
+  /** @type {(() => void)[]} */
+  const held = [];
+  await routeLine(page, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => void (JSON.parse(String(message)).type === "path:completions" ? held.push(() => socket.send(message)) : socket.send(message)));
+  });
+  for (const name of ["ferry-api", "ferry-web"]) app.directory(name);
+  const path = app.directory("ferry");
+  await page.goto(app.link);
+  await page.locator(".projects .section-title [data-command=add-project]").click();
+  const dialog = page.getByRole("dialog", { name: "Add project" });
+  await dialog.getByRole("combobox").fill(path);
+  const button = dialog.getByRole("button", { name: "Add project" });
+  await button.hover();
+  await expect.poll(() => held.length).toBeGreaterThan(1);
+  const before = await button.boundingBox();
+  await page.mouse.down();
+  held.forEach((send) => send());
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
+  expect(await button.boundingBox()).toEqual(before);
+  await page.mouse.up();
+  await expect(dialog).toBeHidden();
+  await expect(projectRow(page, "ferry")).toBeVisible();
 });
 
 test("TC-1.2a: the first-run page adds a directory by keyboard alone", async ({ app, shell }) => {

@@ -54,3 +54,13 @@ test("a window that is not let in asks ever more rarely, and comes back at once 
   await pass(t, 500);
   assert.equal(opened, 1);
 });
+
+test("what is asked before the server greets is refused only when it does not", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  page({ letIn: () => false });
+  const { createSocket } = await import("../../shell/socket.js");
+  const socket = createSocket({ heard() {}, opened() {}, lost() {} });
+  socket.connect();
+  await assert.rejects(socket.request({ type: "project:list" }), { message: "Liminal Builder is not running." });
+  await assert.rejects(socket.request({ type: "project:list" }), { message: "Liminal Builder is not running." });
+});
