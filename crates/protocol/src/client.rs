@@ -101,6 +101,34 @@ client_messages! {
     "agent:list" => AgentList {},
 }
 
+impl ClientMessage {
+    /// The session it is about.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        match self {
+            Self::SessionOpen { session_id, .. }
+            | Self::SessionLeave { session_id }
+            | Self::SessionSend { session_id, .. }
+            | Self::SessionCancel { session_id }
+            | Self::SessionArchive { session_id }
+            | Self::SessionRestore { session_id }
+            | Self::SessionRename { session_id, .. }
+            | Self::SessionPage { session_id, .. }
+            | Self::SessionSeen { session_id }
+            | Self::SessionOutput { session_id, .. }
+            | Self::SessionSetOption { session_id, .. } => Some(session_id),
+            Self::SessionReconnect { session_id, .. } => session_id.as_ref(),
+            Self::ProjectList {}
+            | Self::ProjectAdd { .. }
+            | Self::ProjectRemove { .. }
+            | Self::ProjectRestore { .. }
+            | Self::SessionList { .. }
+            | Self::SessionCreate { .. }
+            | Self::PathComplete { .. }
+            | Self::AgentList {} => None,
+        }
+    }
+}
+
 /// How many older items one `session:page` brings when it does not say.
 pub const PAGE_LIMIT_DEFAULT: usize = 100;
 /// The most one `session:page` may ask for.

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::ServiceError;
 use crate::frame::Frame;
-use crate::outbox::{Frames, Outbox, WindowKind};
+use crate::outbox::{After, Frames, Outbox, WindowKind};
 use crate::session::{COMMANDS_MAX, Command, Session, now};
 use crate::window::Window;
 use providers::fault::contained;
@@ -85,11 +85,17 @@ pub(crate) struct Requester {
     pub(crate) window: u64,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) request_id: Option<String>,
+    /// The session it is about.
+    pub(crate) session: Option<SessionId>,
 }
 
 impl Requester {
     pub(crate) fn answer(&self, message: ServerMessage) {
-        self.outbox.push(Frame::of(message, self.request_id.clone()));
+        let after = match After::of(&message) {
+            After::Nothing => After::one_of(self.session.as_ref()),
+            after => after,
+        };
+        self.outbox.push(after, Frame::of(message, self.request_id.clone()));
     }
 
     pub(crate) fn fail(&self, error: &ServiceError) {
@@ -134,7 +140,8 @@ impl Hub {
     pub fn connect(&self, kind: WindowKind) -> (Window, Frames) {
         let outbox = Outbox::new(kind);
         let ServerFacts { version, instance, home, notices } = self.core.facts.clone();
-        outbox.push(Frame::of(ServerMessage::ServerHello { version, instance, home, notices }, None));
+        let hello = ServerMessage::ServerHello { version, instance, home, notices };
+        outbox.push(After::Nothing, Frame::of(hello, None));
         let id = {
             let mut windows = lock(&self.core.windows);
             windows.next += 1;
@@ -149,7 +156,7 @@ impl Hub {
         let (core, news) = (Arc::clone(&self.core), Arc::clone(&outbox));
         self.core.tasks.spawn(async move {
             let agents = core.agents().await;
-            news.push(Frame::of(ServerMessage::AgentList { agents }, None));
+            news.push(After::Nothing, Frame::of(ServerMessage::AgentList { agents }, None));
         });
         (Window::new(Arc::clone(&self.core), id, Arc::clone(&outbox)), Frames::new(outbox))
     }
@@ -261,11 +268,11 @@ impl HubCore {
         if let Some(asker) = asker {
             asker.answer(message.clone());
         }
-        let frame = Frame::of(message, None);
+        let (after, frame) = (After::of(&message), Frame::of(message, None));
         let skip = asker.map(|asker| asker.window);
         for (window, outbox) in &lock(&self.windows).open {
             if Some(*window) != skip {
-                outbox.push(frame.clone());
+                outbox.push(after.clone(), frame.clone());
             }
         }
     }

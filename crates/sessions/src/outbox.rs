@@ -1,15 +1,15 @@
 //! What waits to be written to one window.
 //!
-//! Comes in: ordered frames, items and snapshots. Goes out: the same order, each item once and in its newest state.
-//! Kept out: sockets, and what a message means. The queue is bounded: a window that lets it fill is let go, and comes
-//! back to a snapshot.
+//! Comes in: ordered frames, items and snapshots. Goes out: the same order, each item once and in its newest state. While
+//! something long of one session is made, what is not of that session passes it. Kept out: sockets, and what a message
+//! means. The queue is bounded: a window that lets it fill is let go, and comes back to a snapshot.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use protocol::{ItemId, SessionId};
+use protocol::{ItemId, ServerMessage, SessionId};
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::frame::Frame;
@@ -24,6 +24,8 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How often others get the thread before one is taken that may wait: whoever makes a frame of the same item is done by then,
 /// unless it is a long one.
 const LOOKS_MAX: usize = 8;
+/// Long things made at once for one window, each of another session. Every one may be as long as a message can be.
+const MAKING_MAX: usize = 2;
 
 /// How a window wants its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,9 +64,53 @@ enum About {
     Facts,
 }
 
+/// What a frame may not overtake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// What was told of this session.
+    Session(SessionId),
+    /// Anything; and nothing overtakes it.
+    All,
+    Nothing,
+}
+
+impl After {
+    pub(crate) fn of(message: &ServerMessage) -> Self {
+        match message {
+            // What follows is told under an id that nobody knew before.
+            ServerMessage::SessionRenamed { .. } => Self::All,
+            ServerMessage::SessionCreated { session_id, .. }
+            | ServerMessage::SessionHistory { session_id, .. }
+            | ServerMessage::SessionUpsert { session_id, .. }
+            | ServerMessage::SessionTurn { session_id, .. }
+            | ServerMessage::SessionPage { session_id, .. }
+            | ServerMessage::SessionOutput { session_id, .. }
+            | ServerMessage::SessionArchived { session_id }
+            | ServerMessage::SessionRestored { session_id, .. }
+            | ServerMessage::SessionTitleUpdated { session_id, .. }
+            | ServerMessage::SessionState { session_id, .. }
+            | ServerMessage::SessionFacts { session_id, .. } => Self::Session(session_id.clone()),
+            ServerMessage::AgentStatus { session_id, .. } => Self::one_of(session_id.as_ref()),
+            ServerMessage::Error(error) => Self::one_of(error.session_id.as_ref()),
+            ServerMessage::ServerHello { .. }
+            | ServerMessage::ProjectList { .. }
+            | ServerMessage::ProjectAdded { .. }
+            | ServerMessage::ProjectRemoved { .. }
+            | ServerMessage::SessionList { .. }
+            | ServerMessage::PathCompletions { .. }
+            | ServerMessage::AgentList { .. }
+            | ServerMessage::Ack {} => Self::Nothing,
+        }
+    }
+
+    pub(crate) fn one_of(session: Option<&SessionId>) -> Self {
+        session.cloned().map_or(Self::Nothing, Self::Session)
+    }
+}
+
 #[derive(Debug)]
 enum Slot {
-    Frame(Frame),
+    Frame { after: After, frame: Frame },
     News { about: About, session: SessionId, frame: Frame },
     Item { session: SessionId, seq: u64, cell: Arc<ItemCell> },
     Snapshot(Box<Snapshot>),
@@ -80,12 +126,12 @@ impl Outbox {
         self.kind
     }
 
-    pub(crate) fn push(&self, frame: Frame) {
+    pub(crate) fn push(&self, after: After, frame: Frame) {
         let mut state = self.lock();
         state.bytes += frame.len();
         // One frame may be larger than the bound: a history is as long as it is.
         let full = state.bytes > BYTES_MAX && !state.queue.is_empty();
-        state.queue.push_back(Slot::Frame(frame));
+        state.queue.push_back(Slot::Frame { after, frame });
         self.pushed(state, full);
     }
 
@@ -178,6 +224,22 @@ impl Outbox {
     }
 }
 
+impl Slot {
+    fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Frame { after: After::Session(session), .. }
+            | Self::News { session, .. }
+            | Self::Item { session, .. } => Some(session),
+            Self::Frame { .. } => None,
+            Self::Snapshot(snapshot) => Some(&snapshot.session),
+        }
+    }
+
+    fn is_after_all(&self) -> bool {
+        matches!(self, Self::Frame { after: After::All, .. })
+    }
+}
+
 /// The reading side, held by the socket's writer.
 #[derive(Debug)]
 pub struct Frames {
@@ -185,7 +247,9 @@ pub struct Frames {
     /// The item whose turn it is.
     item: Option<Box<Item>>,
     /// What takes long is made off the async threads.
-    making: Option<JoinHandle<(Frame, Told)>>,
+    making: JoinSet<(SessionId, Frame, Told)>,
+    /// The sessions of what is being made.
+    busy: Vec<SessionId>,
 }
 
 /// An item that was taken out of the queue, and what the window knows of it.
@@ -203,27 +267,15 @@ pub(crate) type Told = Vec<((SessionId, ItemId), Sent)>;
 
 impl Frames {
     pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
-        Self { outbox, item: None, making: None }
+        Self { outbox, item: None, making: JoinSet::new(), busy: Vec::new() }
     }
 
     /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the
     /// future is dropped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
-            if let Some(making) = &mut self.making {
-                let done = making.await;
-                self.making = None;
-                match done {
-                    Ok((frame, told)) => {
-                        self.outbox.lock().sent.extend(told);
-                        return Some(frame);
-                    }
-                    Err(error) => {
-                        // A panic in the renderer: the window is let go and comes back to a fresh snapshot.
-                        tracing::error!(%error, "a frame could not be made");
-                        self.outbox.close();
-                    }
-                }
+            if let Some(frame) = self.making.try_join_next().and_then(|done| self.made(done)) {
+                return Some(frame);
             }
             if self.outbox.gone.is_cancelled() {
                 return None;
@@ -240,11 +292,36 @@ impl Frames {
                 Some(Taken::Frame(frame)) => return Some(frame),
                 Some(Taken::Item(item)) => self.item = Some(item),
                 Some(Taken::Snapshot(snapshot)) => {
-                    let kind = self.outbox.kind;
-                    self.making = Some(tokio::task::spawn_blocking(move || snapshot.encode(kind)));
+                    let (kind, session) = (self.outbox.kind, snapshot.session.clone());
+                    self.busy.push(session.clone());
+                    self.making.spawn_blocking(move || {
+                        let (frame, told) = snapshot.encode(kind);
+                        (session, frame, told)
+                    });
                 }
-                None if self.outbox.over.is_cancelled() => return None,
-                None => self.outbox.ready.notified().await,
+                None if self.making.is_empty() && self.outbox.over.is_cancelled() => return None,
+                None => tokio::select! {
+                    Some(done) = self.making.join_next() => if let Some(frame) = self.made(done) {
+                        return Some(frame);
+                    },
+                    () = self.outbox.ready.notified() => {}
+                },
+            }
+        }
+    }
+
+    fn made(&mut self, done: Result<(SessionId, Frame, Told), JoinError>) -> Option<Frame> {
+        match done {
+            Ok((session, frame, told)) => {
+                self.busy.retain(|busy| *busy != session);
+                self.outbox.lock().sent.extend(told);
+                Some(frame)
+            }
+            Err(error) => {
+                // A panic in the renderer: the window is let go and comes back to a fresh snapshot.
+                tracing::error!(%error, "a frame could not be made");
+                self.outbox.close();
+                None
             }
         }
     }
@@ -264,20 +341,28 @@ impl Frames {
                 self.item = Some(item);
             }
             Err(NotNow::Busy | NotNow::Long) => {
-                self.making = Some(tokio::task::spawn_blocking(move || {
+                let session = key.0.clone();
+                self.busy.push(session.clone());
+                self.making.spawn_blocking(move || {
                     let Item { key, seq, cell, sent, .. } = &mut *item;
                     let frame = cell.frame(&key.0, *seq, kind, sent);
-                    (frame, item.told(kind).into_iter().collect())
-                }));
+                    (session, frame, item.told(kind).into_iter().collect())
+                });
             }
         }
         None
     }
 
+    /// The first that need not wait for what is being made.
     fn take(&self) -> Option<Taken> {
+        if self.busy.len() == MAKING_MAX {
+            return None;
+        }
         let mut state = self.outbox.lock();
-        match state.queue.pop_front()? {
-            Slot::Frame(frame) => {
+        let mut ahead = state.queue.iter().take_while(|slot| self.busy.is_empty() || !slot.is_after_all());
+        let place = ahead.position(|slot| slot.session().is_none_or(|session| !self.busy.contains(session)))?;
+        match state.queue.remove(place)? {
+            Slot::Frame { frame, .. } => {
                 state.bytes -= frame.len();
                 Some(Taken::Frame(frame))
             }

@@ -32,6 +32,11 @@ async fn next(frames: &mut Frames) -> Value {
     serde_json::from_slice(&frame.into_bytes()).unwrap()
 }
 
+fn say(word: &str) -> Frame {
+    let error = protocol::ErrorMessage::new(protocol::ErrorCode::InternalError, word);
+    Frame::of(ServerMessage::Error(error), None)
+}
+
 fn content(frame: &Value) -> &str {
     frame["payload"]["content"].as_str().unwrap()
 }
@@ -60,7 +65,7 @@ async fn a_window_that_never_reads_is_let_go_and_costs_nothing_more() {
     let mut frames = Frames::new(Arc::clone(&outbox));
     let frame = Frame::of(ServerMessage::Ack {}, None);
     for _ in 0..2 * SLOTS_MAX {
-        outbox.push(frame.clone());
+        outbox.push(After::Nothing, frame.clone());
     }
     assert!(outbox.gone().is_cancelled());
     assert!(outbox.lock().queue.is_empty());
@@ -75,9 +80,9 @@ async fn one_frame_may_be_larger_than_the_bound_but_two_may_not() {
         Frame::of(ServerMessage::Error(error), None)
     };
     let outbox = Outbox::new(WindowKind::Plain);
-    outbox.push(big());
+    outbox.push(After::Nothing, big());
     assert!(!outbox.gone().is_cancelled());
-    outbox.push(big());
+    outbox.push(After::Nothing, big());
     assert!(outbox.gone().is_cancelled());
 }
 
@@ -85,16 +90,12 @@ async fn one_frame_may_be_larger_than_the_bound_but_two_may_not() {
 async fn of_a_sessions_states_only_the_newest_waits_and_it_comes_after_what_was_there_before_it() {
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));
-    let say = |word: &str| {
-        let error = protocol::ErrorMessage::new(protocol::ErrorCode::InternalError, word);
-        Frame::of(ServerMessage::Error(error), None)
-    };
     let other = SessionId::parse("codex:2").unwrap();
     for _ in 0..2 * SLOTS_MAX {
         outbox.push_state(&session(), say("working"));
     }
     outbox.push_state(&other, say("the other"));
-    outbox.push(say("a turn's end"));
+    outbox.push(After::Session(session()), say("a turn's end"));
     outbox.push_state(&session(), say("finished"));
     assert!(!outbox.gone().is_cancelled());
     for word in ["the other", "a turn's end", "finished"] {
@@ -109,10 +110,6 @@ async fn of_a_sessions_states_only_the_newest_waits_and_it_comes_after_what_was_
 async fn facts_without_end_wait_as_one_and_none_is_lost() {
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));
-    let say = |word: &str| {
-        let error = protocol::ErrorMessage::new(protocol::ErrorCode::InternalError, word);
-        Frame::of(ServerMessage::Error(error), None)
-    };
     outbox.push_facts(&session(), say("the model"), || unreachable!("nothing waits"));
     outbox.push_state(&session(), say("working"));
     for _ in 0..2 * SLOTS_MAX {
@@ -125,6 +122,45 @@ async fn facts_without_end_wait_as_one_and_none_is_lost() {
     assert!(outbox.lock().queue.is_empty());
     outbox.push_facts(&session(), say("another title"), || unreachable!("nothing waits"));
     assert_eq!(next(&mut frames).await["message"], "another title");
+}
+
+#[tokio::test]
+async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
+    let outbox = Outbox::new(WindowKind::View);
+    let mut frames = Frames::new(Arc::clone(&outbox));
+    let other = SessionId::parse("codex:2").unwrap();
+    let long = format!("```rust\n{}", "fn long() -> Vec<u8> { vec![1, 2, 3] }\n".repeat(20_000));
+    let (a, b) = (
+        ItemCell::new(update("a", &long, UpsertStatus::Update), 1, &Arc::default()),
+        ItemCell::new(update("b", "short", UpsertStatus::Complete), 2, &Arc::default()),
+    );
+    outbox.push_item(&session(), 1, &a);
+    outbox.push(After::Session(session()), say("its own end"));
+    outbox.push_state(&session(), say("its own state"));
+    outbox.push_item(&other, 2, &b);
+    outbox.push(After::Nothing, say("a project"));
+    outbox.push(After::All, say("another id"));
+    outbox.push(After::Session(other), say("under the other id"));
+    assert_eq!(content(&next(&mut frames).await), "short");
+    assert_eq!(next(&mut frames).await["message"], "a project");
+    assert_eq!(next(&mut frames).await["payload"]["itemId"], "a");
+    for word in ["its own end", "its own state", "another id", "under the other id"] {
+        assert_eq!(next(&mut frames).await["message"], word);
+    }
+    assert!(outbox.lock().queue.is_empty());
+    outbox.finish();
+    assert!(frames.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_window_that_ends_is_first_told_what_is_being_made() {
+    let outbox = Outbox::new(WindowKind::Plain);
+    let mut frames = Frames::new(Arc::clone(&outbox));
+    let cell = ItemCell::new(update("a", &"x".repeat(1 << 20), UpsertStatus::Complete), 1, &Arc::default());
+    outbox.push_item(&session(), 1, &cell);
+    outbox.finish();
+    assert_eq!(content(&next(&mut frames).await).len(), 1 << 20);
+    assert!(frames.next().await.is_none());
 }
 
 /// What a page does with a patch.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::{ClientFrame, ClientMessage, InvalidMessage, ServerMessage};
+use protocol::{ClientFrame, ClientMessage, InvalidMessage, ServerMessage, SessionId};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -42,13 +42,14 @@ impl Window {
 
     /// Answers a frame that is no request.
     pub fn reject(&self, invalid: InvalidMessage) {
-        self.requester(invalid.request_id.clone()).refuse(invalid.into());
+        self.requester(invalid.request_id.clone(), None).refuse(invalid.into());
     }
 
     /// Takes a request up. Returns when it is on its way; waits only while too many are.
     pub async fn request(&self, frame: ClientFrame) {
         let ClientFrame { request_id, message } = frame;
-        let requester = self.requester(request_id);
+        let session = message.session_id().map(|id| self.core.current(id));
+        let requester = self.requester(request_id, session);
         let Ok(permit) = Arc::clone(&self.under_way).acquire_owned().await else { return };
         // What keeps its order: commands to sessions are queued here, one after the other. What takes time runs beside.
         if let Err(error) = self.take_up(message, &requester, permit).await {
@@ -104,8 +105,8 @@ impl Window {
         });
     }
 
-    fn requester(&self, request_id: Option<String>) -> Requester {
-        Requester { window: self.id, outbox: Arc::clone(&self.outbox), request_id }
+    fn requester(&self, request_id: Option<String>, session: Option<SessionId>) -> Requester {
+        Requester { window: self.id, outbox: Arc::clone(&self.outbox), request_id, session }
     }
 }
 

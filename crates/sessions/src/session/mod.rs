@@ -28,7 +28,7 @@ use crate::error::ServiceError;
 use crate::frame::Frame;
 use crate::hub::{HubCore, Place, Requester};
 use crate::item::ItemCell;
-use crate::outbox::Outbox;
+use crate::outbox::{After, Outbox};
 use crate::transcript::Transcript;
 use providers::fault::contained;
 
@@ -388,7 +388,7 @@ impl Session {
         let frame = Frame::of(message, None);
         for (window, outbox) in &self.members {
             if !told.contains(window) {
-                outbox.push(frame.clone());
+                outbox.push(After::Session(self.id.clone()), frame.clone());
             }
         }
         self.publish_state();
@@ -527,7 +527,7 @@ impl Session {
     fn tell_members(&self, message: ServerMessage) {
         let frame = Frame::of(message, None);
         for (_, outbox) in &self.members {
-            outbox.push(frame.clone());
+            outbox.push(After::Session(self.id.clone()), frame.clone());
         }
     }
 }
