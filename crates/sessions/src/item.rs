@@ -387,4 +387,4 @@ fn view_body(update: &ItemUpdate, view: &UpsertView) -> UpsertBody {
 
 #[cfg(test)]
 #[path = "item_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -5,7 +5,7 @@ use protocol::{BlockPatch, Origin, TurnId};
 use super::*;
 use crate::outbox::{Frames, Outbox};
 
-fn update(id: &str, text: &Text, status: UpsertStatus) -> ItemUpdate {
+pub(crate) fn update(id: &str, text: impl Into<Text>, status: UpsertStatus) -> ItemUpdate {
     ItemUpdate {
         turn_id: TurnId::parse("t").unwrap(),
         session_id: session(),
@@ -15,16 +15,16 @@ fn update(id: &str, text: &Text, status: UpsertStatus) -> ItemUpdate {
         emitted_at: Timestamp::default(),
         status,
         error: None,
-        body: ItemBody::Message { text: text.clone(), origin: Origin::Agent },
+        body: ItemBody::Message { text: text.into(), origin: Origin::Agent },
     }
 }
 
-fn session() -> SessionId {
+pub(crate) fn session() -> SessionId {
     SessionId::parse("codex:1").unwrap()
 }
 
 fn final_item(number: usize, kept: &Arc<Kept>) -> Arc<ItemCell> {
-    ItemCell::new(update(&format!("i-{number}"), &Text::from("words"), UpsertStatus::Complete), 1, kept)
+    ItemCell::new(update(&format!("i-{number}"), "words", UpsertStatus::Complete), 1, kept)
 }
 
 fn is_made(cell: &ItemCell) -> bool {
@@ -45,11 +45,11 @@ fn told(cell: &ItemCell, seq: u64, sent: &mut Sent) -> Upsert {
 #[test]
 fn whether_more_is_to_come_is_judged_by_what_a_window_was_told() {
     let (kept, text) = (Arc::default(), Text::from("words"));
-    let cell = ItemCell::new(update("i", &text, UpsertStatus::Update), 1, &kept);
+    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &kept);
     let (mut sent, mut opened) = (Sent::default(), Sent::default());
     told(&cell, 1, &mut sent);
     cell.entry(WindowKind::View, &mut opened);
-    cell.replace(update("i", &text, UpsertStatus::Complete), 2);
+    cell.replace(update("i", text.clone(), UpsertStatus::Complete), 2);
     assert!(!sent.is_over && !opened.is_over, "or all would be told again from its start");
     told(&cell, 2, &mut sent);
     cell.entry(WindowKind::View, &mut opened);
@@ -76,7 +76,7 @@ fn only_the_newest_renderings_of_finished_items_are_kept() {
 fn of_long_items_fewer_are_kept_at_hand() {
     let kept: Arc<Kept> = Arc::default();
     let text = Text::from("word ".repeat(RENDERED_BYTES_KEPT / 20).as_str());
-    let item = |number| ItemCell::new(update(&format!("i-{number}"), &text, UpsertStatus::Complete), 1, &kept);
+    let item = |number| ItemCell::new(update(&format!("i-{number}"), text.clone(), UpsertStatus::Complete), 1, &kept);
     let cells: Vec<_> = (0..8).map(item).collect();
     for cell in &cells {
         cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default());
@@ -90,14 +90,14 @@ fn what_still_grows_is_not_forgotten_and_a_crowd_of_such_becomes_fewer_again_onc
     let kept: Arc<Kept> = Arc::default();
     let text = Text::from("words");
     let crowd: Vec<_> = (0..RENDERINGS_KEPT + 50)
-        .map(|number| ItemCell::new(update(&format!("g-{number}"), &text, UpsertStatus::Update), 1, &kept))
+        .map(|number| ItemCell::new(update(&format!("g-{number}"), text.clone(), UpsertStatus::Update), 1, &kept))
         .collect();
     for cell in &crowd {
         cell.entry(WindowKind::View, &mut Sent::default());
     }
     assert!(crowd.iter().all(|cell| is_made(cell)));
     for cell in &crowd {
-        cell.replace(update(cell.id().as_str(), &text, UpsertStatus::Complete), 2);
+        cell.replace(update(cell.id().as_str(), text.clone(), UpsertStatus::Complete), 2);
     }
     let later: Vec<_> = (0..60).map(|number| final_item(number, &kept)).collect();
     for cell in &later {
@@ -123,11 +123,11 @@ fn a_window_told_of_a_forgotten_rendering_is_told_the_whole_of_the_next_and_no_t
     let words = "One.\n\nTwo and\n\nthree";
     let text = Text::from(words);
     let full: Vec<String> = rendering::markdown(words).iter().map(ToString::to_string).collect();
-    let cell = ItemCell::new(update("a", &text, UpsertStatus::Update), 1, &kept);
+    let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &kept);
     told(&cell, 1, &mut sent);
     assert!(blocks(&told(&cell, 2, &mut sent)).html.concat().len() < full.concat().len(), "it has all of it");
     assert!(cell.forget_rendering());
-    cell.replace(update("a", &text, UpsertStatus::Complete), 3);
+    cell.replace(update("a", text.clone(), UpsertStatus::Complete), 3);
     let again = told(&cell, 3, &mut sent);
     let BlockPatch { from, keep, html } = blocks(&again);
     let html: Vec<String> = html.iter().map(ToString::to_string).collect();
@@ -138,13 +138,13 @@ fn a_window_told_of_a_forgotten_rendering_is_told_the_whole_of_the_next_and_no_t
 #[test]
 fn a_text_that_begins_anew_is_sent_whole_once_and_then_goes_on() {
     let (kept, mut sent) = (Arc::default(), Sent::default());
-    let cell = ItemCell::new(update("a", &Text::from("Another\n\ntext"), UpsertStatus::Update), 1, &kept);
+    let cell = ItemCell::new(update("a", "Another\n\ntext", UpsertStatus::Update), 1, &kept);
     told(&cell, 1, &mut sent);
     let text = Text::from("Quite\n\nnew");
-    cell.replace(update("a", &text, UpsertStatus::Update), 2);
+    cell.replace(update("a", text.clone(), UpsertStatus::Update), 2);
     let whole = told(&cell, 2, &mut sent);
     assert_eq!((whole.view.content_from, blocks(&whole).from), (None, 0));
-    cell.replace(update("a", &text, UpsertStatus::Complete), 3);
+    cell.replace(update("a", text.clone(), UpsertStatus::Complete), 3);
     let rest = told(&cell, 3, &mut sent);
     assert_eq!(rest.view.content_from, Some("Quite\n\nnew".len()));
     assert!(blocks(&rest).html.concat().len() < blocks(&whole).html.concat().len(), "nothing is sent twice: {rest:?}");
@@ -174,10 +174,10 @@ fn someone_at_work(cell: &Arc<ItemCell>) -> impl Drop + use<> {
 #[test]
 fn a_session_never_waits_for_who_renders_its_items() {
     let kept = Arc::default();
-    let cell = ItemCell::new(update("a", &Text::from("words"), UpsertStatus::Update), 1, &kept);
+    let cell = ItemCell::new(update("a", "words", UpsertStatus::Update), 1, &kept);
     cell.entry(WindowKind::View, &mut Sent::default());
     let work = someone_at_work(&cell);
-    cell.replace(update("a", &Text::from("other words"), UpsertStatus::Complete), 2);
+    cell.replace(update("a", "other words", UpsertStatus::Complete), 2);
     assert_eq!((cell.seq(), cell.is_final()), (2, true));
     assert!(cell.weight_bytes() > 0);
     assert!(!cell.forget_rendering(), "someone is at it");
@@ -188,8 +188,8 @@ fn a_session_never_waits_for_who_renders_its_items() {
 #[tokio::test]
 async fn while_one_item_is_rendered_every_window_that_shows_others_goes_on() {
     let kept = Arc::default();
-    let slow = ItemCell::new(update("slow", &Text::from("long words"), UpsertStatus::Complete), 1, &kept);
-    let quick = ItemCell::new(update("quick", &Text::from("words"), UpsertStatus::Complete), 2, &kept);
+    let slow = ItemCell::new(update("slow", "long words", UpsertStatus::Complete), 1, &kept);
+    let quick = ItemCell::new(update("quick", "words", UpsertStatus::Complete), 2, &kept);
     let waiting = Outbox::new(WindowKind::View);
     let work = someone_at_work(&slow);
     waiting.push_item(&session(), 1, &slow);
@@ -217,7 +217,7 @@ async fn while_one_item_is_rendered_every_window_that_shows_others_goes_on() {
 fn what_takes_long_is_not_made_where_others_wait() {
     let kept = Arc::default();
     let check = |text: &Text, kind| {
-        let cell = ItemCell::new(update("a", text, UpsertStatus::Update), 1, &kept);
+        let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &kept);
         cell.frame_at_once(&session(), 1, kind, &mut Sent::default()).map(|_| ())
     };
     let (short, long) = (Text::from("words"), Text::from("words ".repeat(BYTES_AT_ONCE)));
@@ -226,7 +226,7 @@ fn what_takes_long_is_not_made_where_others_wait() {
         assert_eq!(check(&long, kind), Err(NotNow::Long));
     }
     // Of what is rendered already only the rest counts.
-    let cell = ItemCell::new(update("a", &long, UpsertStatus::Update), 1, &kept);
+    let cell = ItemCell::new(update("a", long.clone(), UpsertStatus::Update), 1, &kept);
     let mut sent = Sent::default();
     cell.frame(&session(), 1, WindowKind::View, &mut sent);
     lock(&cell.making).took = Duration::ZERO;

@@ -5,27 +5,10 @@ use std::time::Duration;
 
 use protocol::{ItemId, Origin, ServerMessage, SessionId, Timestamp, TurnId, Upsert, UpsertBody, UpsertStatus};
 use serde_json::Value;
-use upserts::{Emission, ItemBody, ItemUpdate, Moment, Text, UpsertConfig, UpsertProcessor};
+use upserts::{Emission, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 use super::*;
-
-fn session() -> SessionId {
-    SessionId::parse("codex:1").unwrap()
-}
-
-fn update(id: &str, text: &str, status: UpsertStatus) -> ItemUpdate {
-    ItemUpdate {
-        turn_id: TurnId::parse("t").unwrap(),
-        session_id: session(),
-        item_id: ItemId::parse(id).unwrap(),
-        parent_item_id: None,
-        source_timestamp: Timestamp::default(),
-        emitted_at: Timestamp::default(),
-        status,
-        error: None,
-        body: ItemBody::Message { text: Text::from(text), origin: Origin::Agent },
-    }
-}
+use crate::item::tests::{session, update};
 
 async fn next(frames: &mut Frames) -> Value {
     let frame = frames.next().await.unwrap();
@@ -131,7 +114,7 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
     let other = SessionId::parse("codex:2").unwrap();
     let long = format!("```rust\n{}", "fn long() -> Vec<u8> { vec![1, 2, 3] }\n".repeat(20_000));
     let (a, b) = (
-        ItemCell::new(update("a", &long, UpsertStatus::Update), 1, &Arc::default()),
+        ItemCell::new(update("a", long, UpsertStatus::Update), 1, &Arc::default()),
         ItemCell::new(update("b", "short", UpsertStatus::Complete), 2, &Arc::default()),
     );
     outbox.push_item(&session(), 1, &a);
@@ -156,7 +139,7 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
 async fn a_window_that_ends_is_first_told_what_is_being_made() {
     let outbox = Outbox::new(WindowKind::Plain);
     let mut frames = Frames::new(Arc::clone(&outbox));
-    let cell = ItemCell::new(update("a", &"x".repeat(1 << 20), UpsertStatus::Complete), 1, &Arc::default());
+    let cell = ItemCell::new(update("a", "x".repeat(1 << 20), UpsertStatus::Complete), 1, &Arc::default());
     outbox.push_item(&session(), 1, &cell);
     outbox.finish();
     assert_eq!(content(&next(&mut frames).await).len(), 1 << 20);

@@ -9,6 +9,7 @@ mod desk;
 mod http;
 pub mod load;
 pub mod programs;
+mod real_agents;
 pub mod scripted_model;
 pub mod soak;
 mod window;

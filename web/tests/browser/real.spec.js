@@ -10,6 +10,7 @@ const target = fileURLToPath(new URL("../../../target/", import.meta.url));
 const agents = join(target, "agents/node_modules");
 /** @type {Record<string, string>} */
 const PROGRAMS = { claude: join(agents, "@anthropic-ai/claude-code-linux-x64/claude"), "codex-acp": join(agents, ".bin/codex-acp") };
+const CODEX_SETTINGS = fileURLToPath(new URL("../../../crates/testkit/src/scripted_model/codex.toml", import.meta.url));
 /** Real programs need longer to start than scripted ones. */
 const SLOW = { timeout: 60_000 };
 /** Words of an answer that streams. */
@@ -39,7 +40,7 @@ const fixtures = {
     } });
     Object.assign(app.env, { CLAUDE_CMD: install(app, "claude"), CODEX_ACP_CMD: install(app, "codex-acp") });
     mkdirSync(join(app.home, ".codex"));
-    writeFileSync(join(app.home, ".codex/config.toml"), codexConfig(model.url));
+    writeFileSync(join(app.home, ".codex/config.toml"), readFileSync(CODEX_SETTINGS, "utf8").replace("{url}", model.url));
     await app.start();
     await use(app);
     await Promise.all(context.pages().map((page) => page.close()));
@@ -54,25 +55,6 @@ function install(app, program) {
   symlinkSync(PROGRAMS[program] ?? "", place);
   return place;
 }
-
-/** @param {string} url */
-const codexConfig = (url) => `model = "gpt-5.5"
-model_provider = "scripted"
-approval_policy = "on-request"
-sandbox_mode = "workspace-write"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.scripted]
-name = "Scripted"
-base_url = "${url}/v1"
-wire_api = "responses"
-env_key = "SCRIPTED_KEY"
-request_max_retries = 1
-stream_max_retries = 1
-`;
 
 /** @param {import("@playwright/test").FrameLocator} frame @param {string} words */
 const said = (frame, words) => frame.locator(".message").filter({ hasText: words }).last();

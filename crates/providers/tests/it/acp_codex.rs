@@ -28,7 +28,7 @@ impl Bench {
         std::fs::write(project.path().join("README.md"), "# Demo\n\nA small demo project.\n").unwrap();
         let model = ScriptedModel::start().await.unwrap();
         std::fs::create_dir(home.path().join(".codex")).unwrap();
-        std::fs::write(home.path().join(".codex/config.toml"), config(&model.url())).unwrap();
+        std::fs::write(home.path().join(".codex/config.toml"), model.codex_settings()).unwrap();
         let provider = provider(&home);
         Self { home, project, model, provider }
     }
@@ -81,28 +81,6 @@ fn provider(home: &tempfile::TempDir) -> AcpProvider {
     }
     let settings = AcpSettings { start_timeout: Duration::from_secs(60), ..AcpSettings::default() };
     AcpProvider::new(agent, settings)
-}
-
-fn config(url: &str) -> String {
-    format!(
-        r#"model = "gpt-5.5"
-model_provider = "scripted"
-approval_policy = "on-request"
-sandbox_mode = "workspace-write"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.scripted]
-name = "Scripted"
-base_url = "{url}/v1"
-wire_api = "responses"
-env_key = "SCRIPTED_KEY"
-request_max_retries = 1
-stream_max_retries = 1
-"#
-    )
 }
 
 fn tools(session: &Listener, turn: &TurnId) -> Vec<(ToolDetail, String)> {

@@ -9,19 +9,7 @@ use protocol::{
     ClientMessage, Origin, ServerMessage, SessionId, TurnEvent, TurnRecordStatus, TurnStatus, UpsertBody, UpsertStatus,
 };
 use testkit::scripted_model::ScriptedModel;
-use testkit::{Builder, Desk, Screen, Window, programs, within};
-
-fn with_claude(builder: Builder, model: &ScriptedModel) -> Builder {
-    builder
-        .env("CLAUDE_CMD", format!("'{}'", programs::claude().display()))
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "dummy")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("DISABLE_TELEMETRY", "1")
-        .env("DISABLE_ERROR_REPORTING", "1")
-        .env("ACP_START_TIMEOUT_MS", "60000")
-}
+use testkit::{Desk, Screen, Window, within};
 
 async fn send(window: &mut Window, session: &SessionId, content: &str) {
     let send = ClientMessage::SessionSend { session_id: session.clone(), content: content.into() };
@@ -42,7 +30,7 @@ fn ends(screen: &Screen) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_with_claude_code_streams_text_thinking_and_tools_to_the_window() {
     let model = ScriptedModel::start().await.unwrap();
-    let desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
     let mut window = desk.app.view_window().await;
     let session = desk.create(&mut window, "claude-code").await;
     let mut screen = Screen::open(&mut window, &session.id).await;
@@ -76,7 +64,7 @@ async fn a_session_with_claude_code_streams_text_thinking_and_tools_to_the_windo
 #[tokio::test(flavor = "multi_thread")]
 async fn cancel_stops_claude_code_and_the_session_takes_the_next_message() {
     let model = ScriptedModel::start().await.unwrap();
-    let desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
     let mut window = desk.app.window().await;
     let session = desk.create(&mut window, "claude-code").await;
     let mut screen = Screen::open(&mut window, &session.id).await;
@@ -135,7 +123,7 @@ fn most_at_once(directory: &Path, watching: &AtomicBool) -> BTreeSet<i32> {
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_while_the_first_lives() {
     let model = ScriptedModel::start().await.unwrap();
-    let mut desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let mut desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
     let project = desk.app.home().join("project").canonicalize().unwrap();
     let mut window = desk.app.window().await;
     let session = desk.create(&mut window, "claude-code").await;
@@ -154,7 +142,7 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
         let (watching, project) = (Arc::clone(&watching), project.clone());
         std::thread::spawn(move || most_at_once(&project, &watching))
     };
-    let desk = desk.again_with(|builder| with_claude(builder, &model)).await;
+    let desk = desk.again_with(|builder| builder.with_claude(&model)).await;
     assert_eq!(claudes_in(&project), first, "the first one still lives, or this proves nothing");
     let mut window = desk.app.window().await;
     let mut screen = Screen::open(&mut window, &session.id).await;
@@ -176,7 +164,7 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
 #[tokio::test(flavor = "multi_thread")]
 async fn after_clear_the_session_is_kept_under_its_new_id() {
     let model = ScriptedModel::start().await.unwrap();
-    let mut desk = Desk::start_with(|builder| with_claude(builder, &model)).await;
+    let mut desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
     let mut window = desk.app.window().await;
     let session = desk.create(&mut window, "claude-code").await;
     let mut screen = Screen::open(&mut window, &session.id).await;
@@ -203,7 +191,7 @@ async fn after_clear_the_session_is_kept_under_its_new_id() {
     desk.app.interrupt();
     desk.app.ended().await;
 
-    let desk = desk.again_with(|builder| with_claude(builder, &model)).await;
+    let desk = desk.again_with(|builder| builder.with_claude(&model)).await;
     let mut window = desk.app.window().await;
     let sessions = desk.sessions(&mut window).await;
     assert_eq!(sessions.iter().map(|session| &session.id).collect::<Vec<_>>(), [&renamed]);

@@ -3,50 +3,9 @@
 use protocol::{CliType, ClientMessage, ServerMessage, SessionId, TurnEvent, TurnStatus, UpsertBody, UpsertStatus};
 use serde_json::json;
 use testkit::scripted_model::ScriptedModel;
-use testkit::{Builder, Screen, TestApp, Window, programs};
+use testkit::{Screen, TestApp, Window};
 
 const AGENTS: [&str; 2] = ["claude-code", "codex"];
-
-fn with_real_agents(builder: Builder, model: &ScriptedModel) -> Builder {
-    let codex_home = builder.home().join(".codex");
-    std::fs::create_dir_all(&codex_home).unwrap();
-    std::fs::write(codex_home.join("config.toml"), codex_settings(&model.url())).unwrap();
-    let quoted = |program: std::path::PathBuf| format!("'{}'", program.display());
-    builder
-        .env("CLAUDE_CMD", quoted(programs::claude()))
-        .env("CODEX_ACP_CMD", quoted(programs::codex_acp()))
-        .env("ACP_START_TIMEOUT_MS", "60000")
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "dummy")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("DISABLE_TELEMETRY", "1")
-        .env("DISABLE_ERROR_REPORTING", "1")
-        .env("SCRIPTED_KEY", "dummy")
-        .env("NO_BROWSER", "1")
-}
-
-fn codex_settings(url: &str) -> String {
-    format!(
-        r#"model = "gpt-5.5"
-model_provider = "scripted"
-approval_policy = "on-request"
-sandbox_mode = "workspace-write"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.scripted]
-name = "Scripted"
-base_url = "{url}/v1"
-wire_api = "responses"
-env_key = "SCRIPTED_KEY"
-request_max_retries = 1
-stream_max_retries = 1
-"#
-    )
-}
 
 async fn create(app: &TestApp, window: &mut Window, agent: &str) -> SessionId {
     let directory = app.home().join("project");
@@ -97,7 +56,7 @@ async fn converse(app: &TestApp, window: &mut Window, model: &ScriptedModel, age
 #[tokio::test]
 async fn both_real_agents_work_side_by_side_and_are_there_after_a_restart() {
     let model = ScriptedModel::start().await.unwrap();
-    let mut app = with_real_agents(TestApp::builder(), &model).start().await;
+    let mut app = TestApp::builder().with_claude(&model).with_codex(&model).start().await;
     let mut window = app.window().await;
     let mut before = Vec::new();
     for agent in AGENTS {
@@ -111,7 +70,7 @@ async fn both_real_agents_work_side_by_side_and_are_there_after_a_restart() {
     app.interrupt();
     assert!(app.ended().await.success());
 
-    let app = with_real_agents(app.again(), &model).start().await;
+    let app = app.again().with_claude(&model).with_codex(&model).start().await;
     let mut window = app.window().await;
     for screen in &before {
         let status = app.request("GET", &format!("/api/session/{}/status", screen.session), None).await.json();

@@ -31,18 +31,10 @@ impl Bench {
     }
 
     fn config(&self) -> ClaudeConfig {
-        let set = |name: &str, value: &str| (OsString::from(name), Some(OsString::from(value)));
-        let home = self.home.path().to_str().unwrap();
-        let mut env = vec![
-            set("HOME", home),
-            set("ANTHROPIC_BASE_URL", &self.model.url()),
-            set("ANTHROPIC_API_KEY", "dummy"),
-            set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            set("DISABLE_AUTOUPDATER", "1"),
-            set("DISABLE_TELEMETRY", "1"),
-            set("DISABLE_ERROR_REPORTING", "1"),
-            set("CLAUDE_CODE_MAX_RETRIES", "1"),
-        ];
+        let mut env: Vec<(OsString, Option<OsString>)> = Vec::new();
+        env.push(("HOME".into(), Some(self.home.path().into())));
+        env.push(("CLAUDE_CODE_MAX_RETRIES".into(), Some("1".into())));
+        env.extend(self.model.claude_environment().map(|(name, value)| (name.into(), Some(value.into()))));
         // Nothing of whoever runs the tests.
         for name in ["CLAUDE_CONFIG_DIR", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN"] {
             env.push((name.into(), None));
