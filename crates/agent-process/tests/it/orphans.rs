@@ -4,26 +4,32 @@ use std::process::Stdio;
 
 use agent_process::{ExitStatus, StopLadder};
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
 
 use crate::harness::{FIXTURE, QUICK, kill, line, lives, pids_until_ready, soon, spawn, until};
+
+/// A server with an agent, and the pids of the agent, its guardian and all they started.
+async fn server_with_family(temper: &str) -> (Child, Vec<u32>) {
+    let mut server = Command::new(FIXTURE)
+        .args(["server", "family", temper])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut tree = Vec::new();
+    loop {
+        match soon(lines.next_line()).await.unwrap().unwrap().as_str() {
+            "ready" => return (server, tree),
+            pid => tree.push(pid.parse().unwrap()),
+        }
+    }
+}
 
 #[tokio::test]
 async fn when_the_server_is_killed_nothing_that_its_agent_started_survives() {
     for temper in ["polite", "stubborn"] {
-        let mut server = tokio::process::Command::new(FIXTURE)
-            .args(["server", "family", temper])
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-        let mut tree = Vec::new();
-        loop {
-            match soon(lines.next_line()).await.unwrap().unwrap().as_str() {
-                "ready" => break,
-                pid => tree.push(pid.parse().unwrap()),
-            }
-        }
+        let (mut server, tree) = server_with_family(temper).await;
         // The agent, its guardian and four descendants.
         assert_eq!(tree.len(), 6);
         assert!(tree.iter().copied().all(lives));
@@ -44,20 +50,7 @@ async fn when_the_guardian_is_killed_the_agent_and_all_it_started_go_too() {
 
 #[tokio::test]
 async fn when_server_and_guardian_are_killed_together_the_agent_goes_too_and_the_next_server_ends_the_rest() {
-    let mut server = tokio::process::Command::new(FIXTURE)
-        .args(["server", "family", "stubborn"])
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let mut tree = Vec::new();
-    loop {
-        match soon(lines.next_line()).await.unwrap().unwrap().as_str() {
-            "ready" => break,
-            pid => tree.push(pid.parse::<u32>().unwrap()),
-        }
-    }
+    let (mut server, tree) = server_with_family("stubborn").await;
     let [agent, guardian, family @ ..] = &tree[..] else { panic!("{tree:?}") };
     // Neither can see the other go: both stand still when they are killed.
     for pid in [server.id().unwrap(), *guardian] {
@@ -71,7 +64,7 @@ async fn when_server_and_guardian_are_killed_together_the_agent_goes_too_and_the
 
     // An agent of another server is none of its business.
     let (mut stdout, stdin, process) = spawn(&["echo"]).await.split();
-    let next = tokio::process::Command::new(FIXTURE).arg("end-leftovers").output();
+    let next = Command::new(FIXTURE).arg("end-leftovers").output();
     assert!(soon(next).await.unwrap().status.success());
     until("all gone", || !tree.iter().copied().any(lives)).await;
     stdin.send("still here").await.unwrap();

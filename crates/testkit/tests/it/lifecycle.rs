@@ -228,28 +228,25 @@ async fn wrong_usage_is_told_apart_from_failure() {
     }
 }
 
+const VARIABLES: [&str; 10] = [
+    "LIMINAL_HOST",
+    "LIMINAL_PORT",
+    "LIMINAL_DATA_DIR",
+    "LIMINAL_ALLOWED_HOSTS",
+    "LIMINAL_LOG",
+    "CLAUDE_CMD",
+    "CODEX_ACP_CMD",
+    "ACP_START_TIMEOUT_MS",
+    "ACP_PROMPT_TIMEOUT_MS",
+    "LIMINAL_IDLE_MINUTES",
+];
+
 #[tokio::test]
 async fn help_and_version_are_there_for_the_asking() {
     let version = run_to_end(&["--version"]);
     assert_eq!(String::from_utf8_lossy(&version.stdout), format!("liminal-builder {}\n", env!("CARGO_PKG_VERSION")));
     let help = String::from_utf8_lossy(&run_to_end(&["--help"]).stdout).into_owned();
-    for name in [
-        "LIMINAL_HOST",
-        "LIMINAL_PORT",
-        "LIMINAL_DATA_DIR",
-        "LIMINAL_ALLOWED_HOSTS",
-        "LIMINAL_LOG",
-        "CLAUDE_CMD",
-        "CODEX_ACP_CMD",
-        "ACP_START_TIMEOUT_MS",
-        "ACP_PROMPT_TIMEOUT_MS",
-        "LIMINAL_IDLE_MINUTES",
-        "--open",
-        "--no-open",
-        "--no-auth",
-        "--log-json",
-        "--version",
-    ] {
+    for name in VARIABLES.iter().chain(&["--open", "--no-open", "--no-auth", "--log-json", "--version"]) {
         assert!(help.contains(name), "{name} is missing in\n{help}");
     }
 }
@@ -268,18 +265,7 @@ async fn settings_come_from_the_environment_and_flags_win() {
 #[tokio::test]
 async fn a_variable_that_is_set_to_nothing_is_not_set() {
     let mut builder = TestApp::builder();
-    for name in [
-        "LIMINAL_HOST",
-        "LIMINAL_PORT",
-        "LIMINAL_DATA_DIR",
-        "LIMINAL_ALLOWED_HOSTS",
-        "LIMINAL_LOG",
-        "CLAUDE_CMD",
-        "CODEX_ACP_CMD",
-        "ACP_START_TIMEOUT_MS",
-        "ACP_PROMPT_TIMEOUT_MS",
-        "LIMINAL_IDLE_MINUTES",
-    ] {
+    for name in VARIABLES {
         builder = builder.env(name, "");
     }
     let app = builder.start().await;
