@@ -11,12 +11,19 @@ let fields = 0;
 
 /** Comes when no pointer is pressed: what moves away under a press takes its click along. */
 let released = Promise.resolve();
-addEventListener("pointerdown", () => {
-  released = new Promise((resolve) => {
-    // The click comes right after.
-    for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => setTimeout(resolve), { capture: true, once: true });
-  });
+/** @type {(() => void) | null} */
+let release = null;
+addEventListener("pointerdown", ({ button }) => {
+  if (button === 0 && !release) released = new Promise((resolve) => (release = resolve));
 }, { capture: true });
+// A menu or another frame may take the end of a press away; who types does not press.
+for (const kind of ["pointerup", "pointercancel", "contextmenu", "keydown"]) {
+  addEventListener(kind, () => {
+    // The click comes right after.
+    if (release) setTimeout(release);
+    release = null;
+  }, { capture: true });
+}
 
 /**
  * @param {{ complete: (prefix: string) => Promise<PathCompletion[]>, submit: () => void, changed?: () => void }} deps

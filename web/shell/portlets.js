@@ -243,7 +243,8 @@ export function mountPortlets(root, { store, request, spoke }) {
       }
       const portlet = "sessionId" in frame && frame.sessionId ? portlets.get(frame.sessionId) : undefined;
       if (!portlet || frame.type === "session:page" || frame.type === "session:output") return;
-      if ("seq" in frame) {
+      // What comes before its history is of an earlier visit: the page that is there now has heard nothing yet.
+      if ("seq" in frame && (frame.type === "session:history" || portlet.instance === store.state.instance)) {
         portlet.seq = frame.seq;
         portlet.instance = store.state.instance;
       }

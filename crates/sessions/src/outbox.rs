@@ -24,7 +24,7 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How often others get the thread before one is taken that may wait: whoever makes a frame of the same item is done by then,
 /// unless it is a long one.
 const LOOKS_MAX: usize = 8;
-/// Long things made at once for one window, each of another session. Every one may be as long as a message can be.
+/// Long things made at once for one window, each of another session. Each may be as long as a message can be.
 const MAKING_MAX: usize = 2;
 
 /// How a window wants its messages.
@@ -77,8 +77,8 @@ pub(crate) enum After {
 impl After {
     pub(crate) fn of(message: &ServerMessage) -> Self {
         match message {
-            // What follows is told under an id that nobody knew before.
-            ServerMessage::SessionRenamed { .. } => Self::All,
+            // What follows is told under an id that nobody knew before; what went before is of sessions that are gone now.
+            ServerMessage::SessionRenamed { .. } | ServerMessage::ProjectRemoved { .. } => Self::All,
             ServerMessage::SessionCreated { session_id, .. }
             | ServerMessage::SessionHistory { session_id, .. }
             | ServerMessage::SessionUpsert { session_id, .. }
@@ -95,7 +95,6 @@ impl After {
             ServerMessage::ServerHello { .. }
             | ServerMessage::ProjectList { .. }
             | ServerMessage::ProjectAdded { .. }
-            | ServerMessage::ProjectRemoved { .. }
             | ServerMessage::SessionList { .. }
             | ServerMessage::PathCompletions { .. }
             | ServerMessage::AgentList { .. }
@@ -248,8 +247,16 @@ pub struct Frames {
     item: Option<Box<Item>>,
     /// What takes long is made off the async threads.
     making: JoinSet<(SessionId, Frame, Told)>,
-    /// The sessions of what is being made.
+    /// What will be when there is room.
+    to_make: VecDeque<Long>,
+    /// The sessions of both. Whatever else there is of them waits.
     busy: Vec<SessionId>,
+}
+
+#[derive(Debug)]
+enum Long {
+    Item(Box<Item>),
+    Snapshot(Box<Snapshot>),
 }
 
 /// An item that was taken out of the queue, and what the window knows of it.
@@ -267,7 +274,7 @@ pub(crate) type Told = Vec<((SessionId, ItemId), Sent)>;
 
 impl Frames {
     pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
-        Self { outbox, item: None, making: JoinSet::new(), busy: Vec::new() }
+        Self { outbox, item: None, making: JoinSet::new(), to_make: VecDeque::new(), busy: Vec::new() }
     }
 
     /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the
@@ -291,15 +298,8 @@ impl Frames {
             match self.take() {
                 Some(Taken::Frame(frame)) => return Some(frame),
                 Some(Taken::Item(item)) => self.item = Some(item),
-                Some(Taken::Snapshot(snapshot)) => {
-                    let (kind, session) = (self.outbox.kind, snapshot.session.clone());
-                    self.busy.push(session.clone());
-                    self.making.spawn_blocking(move || {
-                        let (frame, told) = snapshot.encode(kind);
-                        (session, frame, told)
-                    });
-                }
-                None if self.making.is_empty() && self.outbox.over.is_cancelled() => return None,
+                Some(Taken::Snapshot(snapshot)) => self.make_beside(Long::Snapshot(snapshot)),
+                None if self.busy.is_empty() && self.outbox.over.is_cancelled() => return None,
                 None => tokio::select! {
                     Some(done) = self.making.join_next() => if let Some(frame) = self.made(done) {
                         return Some(frame);
@@ -314,6 +314,7 @@ impl Frames {
         match done {
             Ok((session, frame, told)) => {
                 self.busy.retain(|busy| *busy != session);
+                self.start_making();
                 self.outbox.lock().sent.extend(told);
                 Some(frame)
             }
@@ -340,24 +341,32 @@ impl Frames {
                 *looks += 1;
                 self.item = Some(item);
             }
-            Err(NotNow::Busy | NotNow::Long) => {
-                let session = key.0.clone();
-                self.busy.push(session.clone());
-                self.making.spawn_blocking(move || {
-                    let Item { key, seq, cell, sent, .. } = &mut *item;
-                    let frame = cell.frame(&key.0, *seq, kind, sent);
-                    (session, frame, item.told(kind).into_iter().collect())
-                });
-            }
+            Err(NotNow::Busy | NotNow::Long) => self.make_beside(Long::Item(item)),
         }
         None
     }
 
+    fn make_beside(&mut self, long: Long) {
+        self.busy.push(long.session().clone());
+        self.to_make.push_back(long);
+        self.start_making();
+    }
+
+    fn start_making(&mut self) {
+        while self.making.len() < MAKING_MAX
+            && let Some(long) = self.to_make.pop_front()
+        {
+            let kind = self.outbox.kind;
+            self.making.spawn_blocking(move || {
+                let session = long.session().clone();
+                let (frame, told) = long.make(kind);
+                (session, frame, told)
+            });
+        }
+    }
+
     /// The first that need not wait for what is being made.
     fn take(&self) -> Option<Taken> {
-        if self.busy.len() == MAKING_MAX {
-            return None;
-        }
         let mut state = self.outbox.lock();
         let mut ahead = state.queue.iter().take_while(|slot| self.busy.is_empty() || !slot.is_after_all());
         let place = ahead.position(|slot| slot.session().is_none_or(|session| !self.busy.contains(session)))?;
@@ -378,6 +387,26 @@ impl Frames {
                 let sent = state.sent.remove(&key).unwrap_or_default();
                 Some(Taken::Item(Box::new(Item { key, seq, cell, sent, looks: 0 })))
             }
+        }
+    }
+}
+
+impl Long {
+    fn session(&self) -> &SessionId {
+        match self {
+            Self::Item(item) => &item.key.0,
+            Self::Snapshot(snapshot) => &snapshot.session,
+        }
+    }
+
+    fn make(self, kind: WindowKind) -> (Frame, Told) {
+        match self {
+            Self::Item(mut item) => {
+                let Item { key, seq, cell, sent, .. } = &mut *item;
+                let frame = cell.frame(&key.0, *seq, kind, sent);
+                (frame, item.told(kind).into_iter().collect())
+            }
+            Self::Snapshot(snapshot) => snapshot.encode(kind),
         }
     }
 }

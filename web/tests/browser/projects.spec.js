@@ -85,6 +85,23 @@ test("a button that is pressed while directories are suggested does not move awa
   await expect(projectRow(page, "ferry")).toBeVisible();
 });
 
+test("a press whose end is never seen does not keep suggestions back", async ({ app, shell }) => {
+  for (const name of ["ferry-api", "ferry-web"]) app.directory(name);
+  await shell.locator(".projects .section-title [data-command=add-project]").click();
+  const dialog = shell.getByRole("dialog", { name: "Add project" });
+  const field = dialog.getByRole("combobox");
+  await dialog.getByRole("heading").hover();
+  // A menu of the system takes the end of the press on it.
+  await shell.mouse.down({ button: "right" });
+  await field.fill("~/code/ferry-");
+  await expect(dialog.getByRole("option")).toHaveText(["ferry-api/", "ferry-web/"]);
+  await shell.mouse.up({ button: "right" });
+  await shell.mouse.down();
+  await field.focus();
+  await shell.keyboard.type("w");
+  await expect(dialog.getByRole("option")).toHaveText(["ferry-web/"]);
+});
+
 test("TC-1.2a: the first-run page adds a directory by keyboard alone", async ({ app, shell }) => {
   app.directory("ferry");
   await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
