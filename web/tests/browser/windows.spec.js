@@ -1,5 +1,5 @@
 // windows.spec.js: two windows of one workspace, and a window whose server is away.
-import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, tab, test } from "./app.js";
 import { writeSessions } from "./past.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
@@ -94,6 +94,36 @@ test("with the server away nothing is said to be at work, and it is said again w
   await app.start();
   await expect(shell.locator("#offline")).toBeHidden();
   await expect(shell.locator("#footer")).not.toContainText("Not known");
+});
+
+test("a session opened again, of which an old word comes before its past does, is whole after the connection was lost", async ({ app, page }) => {
+  let heard = "";
+  let opens = 0;
+  let lose = false;
+  await routeLine(page, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      const { type } = JSON.parse(String(message));
+      if (type === "session:upsert") heard = String(message);
+      if (type !== "session:history" || !lose) return socket.send(message);
+      lose = false;
+      opens += 1;
+      socket.send(heard);
+      void socket.close();
+    });
+  });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  await talk(page, "ferry", "hello one");
+  await send(current(page), "hello two");
+  await finished(current(page));
+  await tab(page, "hello one").click({ button: "middle" });
+  await expect(page.locator(".tab")).toHaveCount(0);
+  lose = true;
+  await sessionRow(page, "hello one").click();
+  await expect.poll(() => opens).toBe(1);
+  await expect(current(page).locator(".user-text")).toHaveText(["hello one", "hello two"]);
+  await expect(current(page).locator(".message")).toHaveCount(2);
 });
 
 test("a theme chosen in one window is shown in the others, sessions and all", async ({ app, shell, context }) => {
