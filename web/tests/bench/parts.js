@@ -191,11 +191,14 @@ async function sidebar({ quick }) {
       await page.reload({ waitUntil: "commit" });
       times.push(await page.evaluate(untilDrawn, projects));
     }
-    const longest = await longestTaskMs(page, async () => {
-      await page.reload({ waitUntil: "commit" });
-      await page.evaluate(untilDrawn, projects);
-    });
-    return { drawn: quantile(times, 0.5), longest };
+    const longest = [];
+    for (let round = 0; round < rounds; round += 1) {
+      longest.push(await longestTaskMs(page, async () => {
+        await page.reload({ waitUntil: "commit" });
+        await page.evaluate(untilDrawn, projects);
+      }));
+    }
+    return { drawn: quantile(times, 0.5), longest: quantile(longest, 0.5) };
   };
   const empty = await visit((page) => load(page, 0));
   /** @type {Row[]} */
