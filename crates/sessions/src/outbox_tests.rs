@@ -131,7 +131,12 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
     outbox.push_state(&session(), say("its own state"));
     outbox.push_item(&other, 2, &b);
     outbox.push(After::Nothing, say("a project"));
-    outbox.push(After::All, say("another id"));
+    // Neither passes what is told before it, nor is it passed.
+    let renamed = ServerMessage::SessionRenamed { session_id: session(), new_session_id: other.clone() };
+    let removed = ServerMessage::ProjectRemoved { project_id: protocol::ProjectId::parse("p").unwrap() };
+    for message in [renamed, removed] {
+        outbox.push(After::of(&message), Frame::of(message, None));
+    }
     outbox.push(After::Session(other), say("under the other id"));
     assert_eq!(content(&next(&mut frames).await), "short");
     assert_eq!(next(&mut frames).await["message"], "a project");
@@ -147,9 +152,10 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
     // Two are made at once: either may be first.
     words.sort_by_key(|word| ["c", "d"].iter().position(|of_crowd| of_crowd == word));
     assert_eq!(words, ["a", "its own end", "its own state", "c", "d"]);
-    for word in ["another id", "under the other id"] {
-        assert_eq!(next(&mut frames).await["message"], word);
+    for kind in ["session:renamed", "project:removed"] {
+        assert_eq!(next(&mut frames).await["type"], kind);
     }
+    assert_eq!(next(&mut frames).await["message"], "under the other id");
     assert!(outbox.lock().queue.is_empty());
     outbox.finish();
     assert!(frames.next().await.is_none());
