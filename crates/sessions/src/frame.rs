@@ -1,7 +1,7 @@
-//! Encoded messages, shared between windows.
+//! Encoded messages, shared between windows, and which of them may overtake others.
 
 use bytes::Bytes;
-use protocol::{ServerFrame, ServerMessage};
+use protocol::{ServerFrame, ServerMessage, SessionId};
 use serde::Serialize;
 
 /// One text frame, ready to be written. Clones share the bytes.
@@ -36,5 +36,48 @@ impl Frame {
                 Self(Bytes::from_static(b"{}"))
             }
         }
+    }
+}
+
+/// What a frame may not overtake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// What was told of this session.
+    Session(SessionId),
+    /// Anything; and nothing overtakes it.
+    All,
+    Nothing,
+}
+
+impl After {
+    pub(crate) fn of(message: &ServerMessage) -> Self {
+        match message {
+            // What follows is told under an id that nobody knew before; what went before is of sessions that are gone now.
+            ServerMessage::SessionRenamed { .. } | ServerMessage::ProjectRemoved { .. } => Self::All,
+            ServerMessage::SessionCreated { session_id, .. }
+            | ServerMessage::SessionHistory { session_id, .. }
+            | ServerMessage::SessionUpsert { session_id, .. }
+            | ServerMessage::SessionTurn { session_id, .. }
+            | ServerMessage::SessionPage { session_id, .. }
+            | ServerMessage::SessionOutput { session_id, .. }
+            | ServerMessage::SessionArchived { session_id }
+            | ServerMessage::SessionRestored { session_id, .. }
+            | ServerMessage::SessionTitleUpdated { session_id, .. }
+            | ServerMessage::SessionState { session_id, .. }
+            | ServerMessage::SessionFacts { session_id, .. } => Self::Session(session_id.clone()),
+            ServerMessage::AgentStatus { session_id, .. } => Self::one_of(session_id.as_ref()),
+            ServerMessage::Error(error) => Self::one_of(error.session_id.as_ref()),
+            ServerMessage::ServerHello { .. }
+            | ServerMessage::ProjectList { .. }
+            | ServerMessage::ProjectAdded { .. }
+            | ServerMessage::SessionList { .. }
+            | ServerMessage::PathCompletions { .. }
+            | ServerMessage::AgentList { .. }
+            | ServerMessage::Ack {} => Self::Nothing,
+        }
+    }
+
+    pub(crate) fn one_of(session: Option<&SessionId>) -> Self {
+        session.cloned().map_or(Self::Nothing, Self::Session)
     }
 }

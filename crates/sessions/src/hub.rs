@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::ServiceError;
-use crate::frame::Frame;
-use crate::outbox::{After, Frames, Outbox, WindowKind};
+use crate::frame::{After, Frame};
+use crate::outbox::{Frames, Outbox, WindowKind};
 use crate::session::{COMMANDS_MAX, Command, Session, now};
 use crate::window::Window;
 use providers::fault::contained;

@@ -7,12 +7,12 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use protocol::{ItemId, ServerMessage, SessionId};
+use protocol::{ItemId, SessionId};
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::frame::Frame;
+use crate::frame::{After, Frame};
 use crate::item::{ItemCell, NotNow, Sent};
 use crate::snapshot::Snapshot;
 
@@ -62,49 +62,6 @@ struct State {
 enum About {
     State,
     Facts,
-}
-
-/// What a frame may not overtake.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum After {
-    /// What was told of this session.
-    Session(SessionId),
-    /// Anything; and nothing overtakes it.
-    All,
-    Nothing,
-}
-
-impl After {
-    pub(crate) fn of(message: &ServerMessage) -> Self {
-        match message {
-            // What follows is told under an id that nobody knew before; what went before is of sessions that are gone now.
-            ServerMessage::SessionRenamed { .. } | ServerMessage::ProjectRemoved { .. } => Self::All,
-            ServerMessage::SessionCreated { session_id, .. }
-            | ServerMessage::SessionHistory { session_id, .. }
-            | ServerMessage::SessionUpsert { session_id, .. }
-            | ServerMessage::SessionTurn { session_id, .. }
-            | ServerMessage::SessionPage { session_id, .. }
-            | ServerMessage::SessionOutput { session_id, .. }
-            | ServerMessage::SessionArchived { session_id }
-            | ServerMessage::SessionRestored { session_id, .. }
-            | ServerMessage::SessionTitleUpdated { session_id, .. }
-            | ServerMessage::SessionState { session_id, .. }
-            | ServerMessage::SessionFacts { session_id, .. } => Self::Session(session_id.clone()),
-            ServerMessage::AgentStatus { session_id, .. } => Self::one_of(session_id.as_ref()),
-            ServerMessage::Error(error) => Self::one_of(error.session_id.as_ref()),
-            ServerMessage::ServerHello { .. }
-            | ServerMessage::ProjectList { .. }
-            | ServerMessage::ProjectAdded { .. }
-            | ServerMessage::SessionList { .. }
-            | ServerMessage::PathCompletions { .. }
-            | ServerMessage::AgentList { .. }
-            | ServerMessage::Ack {} => Self::Nothing,
-        }
-    }
-
-    pub(crate) fn one_of(session: Option<&SessionId>) -> Self {
-        session.cloned().map_or(Self::Nothing, Self::Session)
-    }
 }
 
 #[derive(Debug)]

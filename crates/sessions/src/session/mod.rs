@@ -25,10 +25,10 @@ use upserts::{Emission, ItemUpdate};
 use self::kept::Switches;
 use crate::attention::Watch;
 use crate::error::ServiceError;
-use crate::frame::Frame;
+use crate::frame::{After, Frame};
 use crate::hub::{HubCore, Place, Requester};
 use crate::item::ItemCell;
-use crate::outbox::{After, Outbox};
+use crate::outbox::Outbox;
 use crate::transcript::Transcript;
 use providers::fault::contained;
 
