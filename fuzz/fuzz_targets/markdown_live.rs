@@ -23,7 +23,12 @@ fuzz_target!(|data: &[u8]| {
         }
         live.push(&text[pushed..end]);
         pushed = end;
-        let full = markdown(&text[..pushed]);
+        // A link definition in the last line is held back until the line is complete, and so is the end of a flood of `[`.
+        let normal = text[..pushed].replace("\r\n", "\n").replace('\r', "\n");
+        let (shown, rest) = normal.split_at(live.shown_len());
+        let is_flood = normal.bytes().filter(|byte| *byte == b'[').count() > 2_000;
+        assert!(rest.is_empty() || normal.contains("]:") || is_flood, "{rest:?} is not shown of {normal:?}");
+        let full = markdown(shown);
         assert_eq!(live.blocks(), full, "after {:?}", &text[..pushed]);
         eager.catch_up(&live);
         eager.assert_shows(&full, &text[..pushed]);
@@ -33,4 +38,6 @@ fuzz_target!(|data: &[u8]| {
             lazy.assert_shows(&full, &text[..pushed]);
         }
     }
+    live.finish();
+    assert_eq!(live.blocks(), markdown(text), "all of {text:?}");
 });

@@ -34,6 +34,8 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   let draft = "";
   let timer = 0;
   let sending = false;
+  /** It gets focus as soon as it can have it: a field that is switched off loses it. */
+  let awaitsFocus = false;
   /** The commands the list was drawn of: an agent may tell them after the user began to type one. */
   let offered = session.state.facts.commands;
 
@@ -100,8 +102,14 @@ export function mountComposer(root, { session, send, stop, setOption }) {
       drafts.write(sessionId, input.value);
       draft = input.value;
     }
+    const isFirst = !draftOf;
     draftOf = sessionId;
-    readDraft();
+    // Text typed before the session was known follows its draft.
+    if (isFirst && input.value) {
+      draft = drafts.read(sessionId);
+      input.value = draft + input.value;
+      changed();
+    } else readDraft();
   }
 
   async function submit() {
@@ -142,7 +150,10 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     setAttribute(input, "aria-label", `Message ${name}`);
     setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message" : connection === "reconnecting" ? `Reconnecting to ${name}…` : connection === "unknown" ? "Liminal Builder is not running" : `Message ${name}…`);
     setAttribute(form, "data-off", off);
-    input.disabled = connection === "disconnected" || connection === "reconnecting";
+    const isOff = connection === "disconnected" || connection === "reconnecting";
+    if (isOff && document.activeElement === input) awaitsFocus = true;
+    input.disabled = isOff;
+    takeFocus();
     drawOptions(input.disabled || connection === "unknown");
     if (offered !== facts.commands) {
       offered = facts.commands;
@@ -159,7 +170,21 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     drawButtons();
   }
 
-  return { draw, focus: () => input.focus(), isEmpty: () => input.value === "", hasFocus: () => document.activeElement === input };
+  /** Never from the rest of the window, which may have it now. */
+  function takeFocus() {
+    if (!awaitsFocus || input.disabled || !document.hasFocus()) return;
+    awaitsFocus = false;
+    if (document.activeElement === document.body || document.activeElement === null) input.focus();
+  }
+  addEventListener("focus", takeFocus);
+  document.addEventListener("focusin", () => (awaitsFocus = false));
+
+  function focus() {
+    awaitsFocus = input.disabled;
+    input.focus();
+  }
+
+  return { draw, focus, isEmpty: () => input.value === "", hasFocus: () => document.activeElement === input };
 }
 
 /** @param {Session} session */

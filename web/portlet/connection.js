@@ -2,9 +2,10 @@
 
 /** @typedef {import("../shared/bus.js").Context} Context */
 /** `unknown`: our own server is away, and with it all news. @typedef {"connected" | "starting" | "reconnecting" | "disconnected" | "idle" | "unknown"} Connection */
+/** What the header shows besides: the agent runs, and its model refuses it. @typedef {Connection | "login"} Shown */
 
-/** @type {Record<Connection, string>} */
-export const CONNECTION_WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", unknown: "Not known" };
+/** @type {Record<Shown, string>} */
+export const CONNECTION_WORDS = { login: "Not logged in", connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", unknown: "Not known" };
 
 /** @param {{ context: Context | null, online: boolean }} state @returns {Connection} */
 export function connectionOf({ context, online }) {
@@ -16,6 +17,12 @@ export function connectionOf({ context, online }) {
   if (attention === "working" || attention === "needs_permission" || continuity === "live" || continuity === "resumed") return "connected";
   // A session no process serves is asked to resume by its next message.
   return agent?.status === "connected" && status === null && continuity !== "dormant" ? "connected" : "idle";
+}
+
+/** @param {{ context: Context | null, online: boolean }} state @returns {Shown} */
+export function shownConnection(state) {
+  const connection = connectionOf(state);
+  return state.context?.agent?.loggedIn === false && (connection === "connected" || connection === "idle") ? "login" : connection;
 }
 
 /** @param {Context} context */

@@ -1,7 +1,11 @@
 // html.js: the only place that sets innerHTML, with HTML that the server rendered and sanitized, and nothing else.
 import { h, setAttribute } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
+import { createPolicy } from "../shared/trusted.js";
 import { boxNew, graft, joinRuns, openTags, sharedLength, shownHtml, undo } from "./tail.js";
+
+/** The server has sanitized it; this says so to the browser, and nobody else can. */
+const rendered = createPolicy("liminal-rendered", { html: (text) => text });
 
 /** How many blocks of each text are finished. @type {WeakMap<HTMLElement, number>} */
 const settled = new WeakMap();
@@ -31,7 +35,7 @@ export function showBlocks(root, blocks, shown) {
     const reopened = at < (settled.get(root) ?? 0);
     if (reopened) settled.set(root, at);
     if (reopened || !continueBlock(block, shown[at] ?? "", html)) {
-      block.innerHTML = html;
+      block.innerHTML = rendered.html(html);
       directed.delete(block);
     }
     if (!directed.has(block)) direct(block, html);
@@ -66,7 +70,7 @@ function continueBlock(block, before, after) {
   if (!at) return false;
   const end = document.createElement("template");
   const more = after.slice(shared);
-  end.innerHTML = openTags(block, at) + (at.localName === "code" ? boxNew(more) : more);
+  end.innerHTML = rendered.html(openTags(block, at) + (at.localName === "code" ? boxNew(more) : more));
   return graft(block, at, end.content);
 }
 
@@ -81,7 +85,7 @@ export function settleBlocks(root, blocks, count) {
     const block = root.children[at];
     if (!(block instanceof HTMLElement)) continue;
     joinRuns(block);
-    if (!shows(block, blocks[at] ?? "")) block.innerHTML = blocks[at] ?? "";
+    if (!shows(block, blocks[at] ?? "")) block.innerHTML = rendered.html(blocks[at] ?? "");
     addCopyButtons(block);
   }
   settled.set(root, Math.max(count, settled.get(root) ?? 0));
@@ -92,7 +96,7 @@ function shows(block, html) {
   const shown = shownHtml(block);
   if (shown === html) return true;
   const whole = document.createElement("template");
-  whole.innerHTML = html;
+  whole.innerHTML = rendered.html(html);
   return shown === whole.innerHTML;
 }
 
@@ -101,7 +105,7 @@ function shows(block, html) {
  * @param {string} html From a section of a tool call, or from `session:output`.
  */
 export function showSection(root, html) {
-  root.innerHTML = html;
+  root.innerHTML = rendered.html(html);
 }
 
 /** Gives every code block its Copy button. @param {HTMLElement} root */

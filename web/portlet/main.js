@@ -1,17 +1,19 @@
 // main.js: puts one session's page together and talks to the shell.
 import { hearShell, tellShell } from "../shared/bus.js";
-import { copyText } from "../shared/clipboard.js";
+import { copyComing, copyText } from "../shared/clipboard.js";
 import { isDemo } from "../shared/demo.js";
 import { closest, find, h, reconcile, setAttribute } from "../shared/dom.js";
 import { oncePerFrame } from "../shared/frame.js";
 import { mark } from "../shared/icons.js";
 import { shortcutOf } from "../shared/keys.js";
+import { mergeUpsert } from "../shared/patch.js";
 import { load, save } from "../shared/storage.js";
 import { showTheme } from "../shared/theme.js";
 import { mountBanners } from "./banner.js";
 import { lastUserText, mountComposer } from "./composer.js";
 import { agentName } from "./connection.js";
 import { mountHeader } from "./header.js";
+import { conversationMarkdown } from "./markdown.js";
 import { mountPlan } from "./plan.js";
 import { createRequests } from "./requests.js";
 import { mountScroller } from "./scroller.js";
@@ -28,6 +30,8 @@ const ESCAPE_MS = 2000;
 const SKELETON_MS = 150;
 /** Older items that come at once: few enough that one page is drawn within a frame or two. */
 const PAGE_ITEMS = 50;
+/** Older items that come at once to be copied, and are not drawn. */
+const COPY_PAGE_ITEMS = 500;
 /** How long after older items could not be had they are asked for again. */
 const PAGE_AGAIN_MS = 5000;
 
@@ -50,7 +54,7 @@ const { state } = session;
 const requests = createRequests();
 const scroller = mountScroller(log, byId("log-content"), { moved: () => drawStatus(), nearTop: () => void pageOlder() });
 const transcript = mountTranscript(byId("turns"), { session, redraw: draw });
-const header = mountHeader(byId("header"), { session, command: (name) => tellShell({ kind: "command", name }), toggleRail });
+const header = mountHeader(byId("header"), { session, command: (name) => tellShell({ kind: "command", name }), makeDefaults: (options) => tellShell({ kind: "defaults", options }), toggleRail, copyConversation: () => void copyConversation() });
 const banners = mountBanners(byId("banners"), { session, reconnect, retry: () => tellShell({ kind: "retry" }) });
 const drawStatus = mountStatusLine(byId("status-line"), { session, isAway: scroller.isAway, toEnd: scroller.follow, act, note: () => (Date.now() < escapeUntil ? "Esc again to stop" : "") });
 const composer = mountComposer(byId("composer"), { session, send, stop, setOption });
@@ -181,7 +185,32 @@ async function copyOrSay(text, node) {
   if (!(await copyText(text, node))) tellShell({ kind: "say", text: "Could not copy", detail: null });
 }
 
+/** Everything that was said, also what this page has not loaded, oldest first. @returns {Promise<import("./session.js").Item[]>} */
+async function wholeHistory() {
+  const items = state.turns.flatMap((turn) => turn.items.flatMap((id) => state.items.get(id) ?? []));
+  for (let more = state.more; more && items[0]; ) {
+    const answer = await requests.ask({ type: "session:page", sessionId: sessionId(), before: items[0].itemId, limit: COPY_PAGE_ITEMS });
+    if (answer.type !== "session:page") throw new Error(answer.type === "error" ? answer.message : "Could not load the conversation");
+    items.unshift(...answer.entries.map((entry) => mergeUpsert(undefined, entry)));
+    more = answer.more && answer.entries.length > 0;
+  }
+  return items;
+}
+
+async function copyConversation() {
+  const { context } = state;
+  if (!context) return;
+  const records = new Map(state.turns.map((turn) => [turn.id, turn.record]));
+  const place = { root: context.project?.path ?? "", home: context.home };
+  const coming = wholeHistory().then((items) => conversationMarkdown({ title: context.session.title, agent: agentName(context), place, items, records }));
+  const copied = await copyComing(coming).catch(() => false);
+  if (copied) tellShell({ kind: "command", name: "conversation-copied" });
+  else tellShell({ kind: "say", text: "Could not copy the conversation", detail: null });
+}
+
 log.addEventListener("click", (event) => {
+  const answer = closest(event, '[data-do="copy-answer"]');
+  if (answer) void copyText(transcript.answerAt(answer), answer);
   const copy = closest(event, ".copy-code");
   if (copy) void copyText(copy.closest("figure")?.querySelector("pre > code")?.textContent ?? "", copy);
   const whole = closest(event, '[data-do="show-whole"]');
@@ -190,8 +219,12 @@ log.addEventListener("click", (event) => {
   if (place) void copyOrSay(place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""), place);
 });
 
+const nothingHasFocus = () => document.activeElement === document.body || document.activeElement === null;
+
 addEventListener("keydown", (event) => {
   const shortcut = shortcutOf(event);
+  // Text typed before anything has focus is meant for the agent; the key goes on to where focus is now.
+  if (!shortcut && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && nothingHasFocus()) composer.focus();
   if (shortcut) {
     event.preventDefault();
     const name = shortcut.name === "region" ? (composer.hasFocus() ? "region-from-input" : "region-from-log") : shortcut.name;
@@ -232,8 +265,18 @@ hearShell((message) => {
     case "failed": return session.set({ failed: message.error });
     case "online": return session.set({ online: message.online });
     case "theme": return showTheme(message.theme);
-    case "focus": return message.target === "input" ? composer.focus() : log.focus();
-    case "command": return message.name === "rail" ? toggleRail() : undefined;
+    case "focus":
+      if (message.target === "log") return log.focus();
+      // `lost`: only what nothing else in here has.
+      return message.target === "input" || nothingHasFocus() ? composer.focus() : undefined;
+    case "command":
+      if (message.name === "rail") toggleRail();
+      if (message.name === "copy-conversation") {
+        // The palette had the focus, and only a page that has it may write to the clipboard.
+        window.focus();
+        void copyConversation();
+      }
+      return;
     case "visible":
       visible = message.visible;
       if (visible) drawAll();

@@ -54,19 +54,22 @@ export function statusOf(session, now) {
   if (connection === "unknown") return { ...quiet, attention: "disconnected", words: "Liminal Builder is not answering", meta: state.turns.some(({ record }) => record?.status === "running") ? "A turn was running" : "" };
   if (connection === "disconnected" || connection === "reconnecting") return quiet;
   if (running?.record) {
-    if (context.session.attention === "needs_permission") return { attention: "needs_permission", words: "Waiting for your decision", meta: elapsed(now - Date.parse(context.session.since ?? running.record.startedAt)), actions: [] };
+    if (context.session.attention === "needs_permission") return { attention: "needs_permission", words: "Waiting for your decision", meta: elapsed(now - Date.parse(context.session.since ?? running.record.startedAt ?? "")), actions: [] };
     if (facts.silentMs) return { attention: "working", words: `No output for ${Math.round(facts.silentMs / 1000)} s`, meta: "", actions: ["cancel", "restart"] };
     const activity = facts.activity || doing(session);
-    return { attention: "working", words: "Working", meta: elapsed(now - Date.parse(running.record.startedAt)) + (activity ? ` · ${activity}` : ""), actions: [] };
+    return { attention: "working", words: "Working", meta: elapsed(now - Date.parse(running.record.startedAt ?? "")) + (activity ? ` · ${activity}` : ""), actions: [] };
   }
   if (state.stale && !state.failed) return { ...quiet, meta: "Reading the conversation" };
   if (connection === "starting" || (state.pending !== null && connection === "idle")) return { attention: "starting", words: `Starting ${agentName(context)}`, meta: "", actions: [] };
   if (state.pending !== null) return { ...quiet, meta: "Sending" };
-  const last = state.turns.at(-1);
+  // A notice between turns belongs to none.
+  const last = state.turns.findLast((turn) => turn.record);
   const record = last?.record;
-  if (!last || !record?.endedAt) return quiet;
-  if (record.status === "error") return { attention: "error", words: "Turn failed", meta: record.errorMessage ?? "", actions: ["retry"] };
+  if (!last || !record) return quiet;
+  // Why is said once, in the conversation.
+  if (record.status === "error") return { attention: "error", words: "Turn failed", meta: "", actions: ["retry"] };
   if (record.status === "cancelled") return { ...quiet, meta: "Stopped" };
+  if (!record.endedAt || !record.startedAt) return quiet;
   const calls = last.items.filter((id) => state.items.get(id)?.type === "tool_call").length;
   const tokens = record.usage ? record.usage.inputTokens + record.usage.outputTokens + (record.usage.cacheReadInputTokens ?? 0) + (record.usage.cacheCreationInputTokens ?? 0) : 0;
   const parts = [`Finished in ${elapsed(Date.parse(record.endedAt) - Date.parse(record.startedAt))}`, calls ? `${calls} tool ${calls === 1 ? "call" : "calls"}` : "", tokens ? `${compact(tokens)} tokens` : ""];

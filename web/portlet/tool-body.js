@@ -1,7 +1,8 @@
 // tool-body.js: what a tool call shows when it is open: what it printed, changed, read or was told.
-import { h } from "../shared/dom.js";
+import { h, setText } from "../shared/dom.js";
 import { addCopyButtons, showBlocks, showSection } from "./html.js";
-import { stateOf } from "./tool-words.js";
+import { noteLiveOutput, sendsLiveOutput } from "./live-output.js";
+import { kindOf, stateOf } from "./tool-words.js";
 
 /** @typedef {import("./tool.js").ToolItem} ToolItem */
 /** What each body shows now; `whole` is the item that is shown uncut. @type {WeakMap<HTMLElement, { item: ToolItem | null, whole: ToolItem | null, sections: unknown, blocks: string[], text: string }>} */
@@ -12,15 +13,16 @@ const LINES_MAX = 2000;
 /**
  * @param {HTMLElement} body
  * @param {ToolItem} item
+ * @param {string} cliType The agent that runs it.
  */
-export function drawBody(body, item) {
+export function drawBody(body, item, cliType) {
   const now = shown.get(body) ?? { item: null, whole: null, sections: undefined, blocks: [], text: "" };
-  if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }));
+  if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }), h("p", { class: "tool-silent", hidden: true }));
   shown.set(body, now);
   if (now.whole === item) return;
   now.item = item;
-  const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);
-  if (!sections || !output || !more) return;
+  const [sections, output, more, silent] = /** @type {HTMLElement[]} */ ([...body.children]);
+  if (!sections || !output || !more || !silent) return;
   // More came of what was shown whole: it is cut again, and can be had again.
   if (now.whole) {
     output.replaceChildren();
@@ -40,10 +42,19 @@ export function drawBody(body, item) {
   if (item.html.length) showBlocks(output, item.html, now.blocks);
   else if (!hasOutput) drawText(output, faultText(item), now);
   output.hidden = item.html.length === 0 && (hasOutput || faultText(item) === "");
+  drawSilence(silent, item, cliType, hasOutput || !output.hidden);
   if (atEnd && stateOf(item) === "running") output.scrollTop = output.scrollHeight;
   const cut = (item.sections ?? []).reduce((sum, { cutLines }) => sum + (cutLines ?? 0), 0);
   more.hidden = cut === 0 && !item.html.some((line) => line.startsWith('<div class="cut"'));
   more.textContent = cut ? `Show all (${cut.toLocaleString()} more lines)` : "Show all";
+}
+
+/** A command that prints nothing while it runs: some agents send nothing before its end. @param {HTMLElement} node @param {ToolItem} item @param {string} cliType @param {boolean} prints */
+function drawSilence(node, item, cliType, prints) {
+  const isRunning = stateOf(item) === "running" && kindOf(item) === "execute";
+  if (isRunning && prints) noteLiveOutput(cliType);
+  node.hidden = !isRunning || prints;
+  if (!node.hidden) setText(node, sendsLiveOutput(cliType) ? "No output yet" : "No output until it ends");
 }
 
 /** What was printed; for a failure without a word, the reason we have. @param {ToolItem} item */

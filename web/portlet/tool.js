@@ -32,9 +32,9 @@ export function createTool(itemId) {
 /**
  * @param {HTMLElement} node
  * @param {ToolItem} item
- * @param {{ place: Place, isLast: boolean, now: number }} view `isLast`: nothing came after it.
+ * @param {{ place: Place, cliType: string, isLast: boolean, now: number }} view `isLast`: nothing came after it.
  */
-export function updateTool(node, item, { place, isLast, now }) {
+export function updateTool(node, item, { place, cliType, isLast, now }) {
   const state = stateOf(item);
   const words = wordsOf(item, place);
   const head = /** @type {HTMLElement} */ (node.firstElementChild);
@@ -56,7 +56,7 @@ export function updateTool(node, item, { place, isLast, now }) {
   setAttribute(node, "data-chosen", chosen.get(node));
   const body = /** @type {HTMLElement} */ (node.lastElementChild);
   body.hidden = !open;
-  if (open) drawBody(body, item);
+  if (open) drawBody(body, item, cliType);
 }
 
 /** @param {Element} end @param {ToolItem} item @param {number} now */

@@ -3,6 +3,7 @@ import { h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { duration } from "../shared/time.js";
 import { flow } from "./flow.js";
+import { answerText } from "./markdown.js";
 import { createText, notice, toggleText, updateText } from "./items.js";
 import { createTool, tickTool, toggleTool, updateTool } from "./tool.js";
 import { groupWords, stateOf, timeOf } from "./tool-words.js";
@@ -97,8 +98,10 @@ export function mountTranscript(root, { session, redraw }) {
     setAttribute(own, "aria-busy", status === "running" ? "true" : null);
     const children = steps(turn.items, undefined);
     if (status === "cancelled") children.push(endNote(own, "info", "Stopped", "note"));
-    if (status === "error") children.push(endNote(own, "info", `Turn ended: ${turn.record?.errorMessage ?? "it failed"}`, "error"));
+    if (status === "error") children.push(endNote(own, "info", `Turn failed: ${turn.record?.errorMessage ?? "no reason was given"}`, "error"));
+    if (status !== "running" && answerText(itemsOf(turn))) children.push(copyButton(own));
     reconcile(own, children);
+    if (status === "error") turn.items.forEach((id) => dropRepeatedError(nodes.get(id), turn.record?.errorMessage));
     for (const id of turn.items) {
       const item = state.items.get(id);
       const owner = nodes.get(id);
@@ -107,11 +110,20 @@ export function mountTranscript(root, { session, redraw }) {
     return own;
   }
 
+  /** @param {Turn} turn */
+  const itemsOf = (turn) => turn.items.flatMap((id) => state.items.get(id) ?? []);
+
+  /** @param {HTMLElement} own */
+  function copyButton(own) {
+    const known = own.querySelector(":scope > .copy-answer");
+    return known instanceof HTMLElement ? known : h("button", { class: "copy-answer", type: "button", "data-do": "copy-answer" }, icon("copy"), h("span", { "data-copy-label": true }, "Copy answer"));
+  }
+
   /** @param {HTMLElement} own @param {string} picture @param {string} words @param {string} kind */
   function endNote(own, picture, words, kind) {
     const known = own.querySelector(":scope > .turn-end");
     if (known instanceof HTMLElement && known.dataset.words === words) return known;
-    const made = notice(picture, words, kind === "error" ? "note" : kind);
+    const made = notice(picture, words, kind);
     made.classList.add("turn-end");
     made.dataset.words = words;
     return made;
@@ -122,9 +134,12 @@ export function mountTranscript(root, { session, redraw }) {
     const item = state.items.get(id);
     const own = nodes.get(id);
     if (!item || !own) return;
-    if (item.type !== "tool_call") return updateText(own, item);
+    if (item.type !== "tool_call") {
+      updateText(own, item);
+      return dropRepeatedError(own, own.dataset.error && state.turns.find(({ id: turn }) => turn === item.turnId)?.record?.errorMessage);
+    }
     const place = { root: state.context?.project?.path ?? "", home: state.context?.home ?? "" };
-    updateTool(own, item, { place, isLast: session.lastItem() === item, now: Date.now() });
+    updateTool(own, item, { place, cliType: state.context?.session.cliType ?? "", isLast: session.lastItem() === item, now: Date.now() });
   }
 
   /** A call that changed its form may belong to a group now. @param {string} id */
@@ -159,6 +174,12 @@ export function mountTranscript(root, { session, redraw }) {
 
   return {
     node: (/** @type {string} */ id) => nodes.get(id),
+    /** What the agent wrote in the turn that a node is part of. @param {Element} node */
+    answerAt(node) {
+      const id = node.closest(".turn")?.getAttribute("data-turn");
+      const turn = state.turns.find((one) => one.id === id);
+      return turn ? answerText(itemsOf(turn)) : "";
+    },
     draw() {
       if (dirty.all) keepNodes();
       touchLast();
@@ -182,6 +203,11 @@ export function mountTranscript(root, { session, redraw }) {
       }
     },
   };
+}
+
+/** What ended the turn is said once, at its end. @param {HTMLElement | undefined} own @param {string | undefined} error */
+function dropRepeatedError(own, error) {
+  if (own && error && own.dataset.error === error) delete own.dataset.error;
 }
 
 /** Nodes move to the ids their items have now. @param {Map<string, HTMLElement>} map @param {Map<string, string>} renamed */

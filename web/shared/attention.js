@@ -20,8 +20,11 @@ export const NAMES = {
 /** @param {Attention} attention */
 export const urgency = (attention) => URGENCY.indexOf(attention);
 
-/** States that ask something of the user. @param {Attention} attention */
-export const needsYou = (attention) => attention === "needs_permission" || attention === "error" || attention === "finished";
+/** States that wait for the user. @param {Attention} attention */
+export const needsYou = (attention) => attention === "needs_permission" || attention === "error";
+
+/** States that the user has yet to see; a finished turn waits for nobody. @param {Attention} attention */
+export const isUnseen = (attention) => needsYou(attention) || attention === "finished";
 
 /**
  * @param {Iterable<Attention>} all

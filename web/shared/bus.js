@@ -11,7 +11,7 @@
 
 /**
  * What a portlet must know before it can show anything.
- * @typedef {{ session: SessionSummary, agent: AgentInfo | null, project: Project | null, home: string, status: AgentStatusMessage | null }} Context
+ * @typedef {{ session: SessionSummary, agent: AgentInfo | null, project: Project | null, home: string, hasDisplay: boolean, status: AgentStatusMessage | null }} Context
  */
 /**
  * @typedef {{ kind: "context", context: Context }
@@ -21,7 +21,7 @@
  *   | { kind: "visible", visible: boolean }
  *   | { kind: "online", online: boolean }
  *   | { kind: "theme", theme: "dark" | "light" }
- *   | { kind: "focus", target: "input" | "log" }
+ *   | { kind: "focus", target: "input" | "log" | "lost" }
  *   | { kind: "command", name: string }} ToPortlet
  */
 /**
@@ -30,8 +30,16 @@
  *   | { kind: "retry" }
  *   | { kind: "say", text: string, detail: string | null }
  *   | { kind: "shortcut", name: string, index: number | null }
+ *   | { kind: "defaults", options: Record<string, string> }
  *   | { kind: "command", name: string }} ToShell
  */
+
+/**
+ * Browsers handle input before posted messages. What decides where the next key goes is therefore not posted: it is
+ * dispatched as an event on the other window, which handles it at once. Only pages of our own origin can do that.
+ */
+const KEY_EVENT = "liminal:keys";
+const KEY_KINDS = new Set(["shortcut", "focus"]);
 
 /** The shape of each message: the type of every field. */
 const SHAPES = {
@@ -54,6 +62,7 @@ const SHAPES = {
     retry: {},
     say: { text: "string" },
     shortcut: { name: "string" },
+    defaults: { options: "object" },
     command: { name: "string" },
   },
 };
@@ -76,6 +85,10 @@ export function hearPortlets(heard) {
     if (event.origin !== location.origin || !event.source || !hasShape(event.data, SHAPES.shell)) return;
     heard(/** @type {Window} */ (event.source), event.data);
   });
+  addEventListener(KEY_EVENT, (event) => {
+    const { source, message } = /** @type {CustomEvent} */ (event).detail ?? {};
+    if (source && KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.shell)) heard(source, message);
+  });
 }
 
 /**
@@ -83,7 +96,8 @@ export function hearPortlets(heard) {
  * @param {ToPortlet} message
  */
 export function tellPortlet(portlet, message) {
-  portlet?.postMessage(message, location.origin);
+  if (KEY_KINDS.has(message.kind)) dispatch(portlet, message);
+  else portlet?.postMessage(message, location.origin);
 }
 
 /**
@@ -95,9 +109,25 @@ export function hearShell(heard) {
     if (event.origin !== location.origin || event.source !== parent || parent === window) return;
     if (hasShape(event.data, SHAPES.portlet)) heard(event.data);
   });
+  addEventListener(KEY_EVENT, (event) => {
+    const { source, message } = /** @type {CustomEvent} */ (event).detail ?? {};
+    if (source !== parent || parent === window) return;
+    if (KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.portlet)) heard(message);
+  });
 }
 
 /** @param {ToShell} message */
 export function tellShell(message) {
-  if (parent !== window) parent.postMessage(message, location.origin);
+  if (parent === window) return;
+  if (KEY_KINDS.has(message.kind)) dispatch(parent, message);
+  else parent.postMessage(message, location.origin);
+}
+
+/** @param {Window | null} target @param {ToPortlet | ToShell} message */
+function dispatch(target, message) {
+  try {
+    target?.dispatchEvent(new CustomEvent(KEY_EVENT, { detail: { source: window, message } }));
+  } catch {
+    // The browser shows an error page of its own in that frame. It has no keys to receive.
+  }
 }

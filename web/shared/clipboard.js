@@ -22,6 +22,23 @@ export async function copyText(text, button) {
   return copied;
 }
 
+/**
+ * Copies text that is still on its way. Begun at once, it counts as what the user pressed for.
+ * @param {Promise<string>} coming
+ * @returns {Promise<boolean>}
+ */
+export async function copyComing(coming) {
+  try {
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": coming.then((text) => new Blob([text], { type: "text/plain" })) })]);
+    return true;
+  } catch {
+    const text = await coming;
+    // Refused where the focus was elsewhere when it began.
+    window.focus();
+    return copyText(text);
+  }
+}
+
 /** @param {string} text */
 async function copyByPermission(text) {
   try {

@@ -26,6 +26,7 @@ export function shortcutOf(event) {
   const modDown = isMac ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
   const navDown = isMac ? event.ctrlKey && !event.metaKey : event.altKey && !event.ctrlKey && !event.metaKey;
   if (event.key === "F6") return { name: "region", index: event.shiftKey ? -1 : 1 };
+  if (event.key === "?" && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event)) return { name: "shortcuts" };
   // Anywhere else these keys select words.
   if (modDown && event.shiftKey && !event.altKey && event.target instanceof Element && event.target.closest('[role="tab"]')) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -43,3 +44,6 @@ export function shortcutOf(event) {
   }
   return null;
 }
+
+/** @param {KeyboardEvent} event */
+const isTyping = ({ target }) => target instanceof Element && target.matches("input, textarea, select");

@@ -1,9 +1,12 @@
 // menu.js: a small menu at a button or at the pointer. One is open at a time.
+import { NAMES } from "./attention.js";
 import { closest, h } from "./dom.js";
-import { icon } from "./icons.js";
+import { glyph, icon } from "./icons.js";
 
 /**
- * @typedef {{ label: string, icon?: string, hint?: string, note?: string, checked?: boolean, disabled?: boolean, run: () => void } | "line"} MenuEntry
+ * `heading` begins a group of entries under a name of its own. `attention` is the state of the session that an entry stands for.
+ * @typedef {{ label: string, icon?: string, attention?: import("./protocol.js").Attention, hint?: string, note?: string, checked?: boolean, disabled?: boolean, run: () => void }} MenuItem
+ * @typedef {MenuItem | { heading: string } | "line"} MenuEntry
  */
 
 /** @type {(() => void) | null} */
@@ -13,15 +16,26 @@ let closeOpen = null;
  * @param {HTMLElement | { x: number, y: number }} at The button it belongs to, or a point.
  * @param {string} label
  * @param {MenuEntry[]} entries
- * @param {{ wide?: boolean, above?: boolean }} [options]
+ * @param {{ wide?: boolean, above?: boolean, pinned?: number }} [options] `pinned`: so many of the first entries stay in view.
  */
-export function openMenu(at, label, entries, { wide = false, above = false } = {}) {
+export function openMenu(at, label, entries, { wide = false, above = false, pinned = 0 } = {}) {
   const again = at instanceof HTMLElement && at.getAttribute("aria-expanded") === "true";
   closeOpen?.();
   if (again) return;
   const back = at instanceof HTMLElement ? at : /** @type {HTMLElement | null} */ (document.activeElement);
   const menu = h("div", { class: "menu", role: "menu", "aria-label": label, "data-wide": wide });
-  entries.forEach((entry, index) => menu.append(entry === "line" ? h("hr") : item(entry, index)));
+  let group = menu;
+  if (pinned) menu.append((group = h("div", { class: "menu-pinned", role: "presentation" })));
+  entries.forEach((entry, index) => {
+    if (pinned && index === pinned) group = menu;
+    if (entry === "line") {
+      group = menu;
+      menu.append(h("hr"));
+    } else if ("heading" in entry) {
+      group = h("div", { role: "group", "aria-label": entry.heading }, h("div", { class: "menu-heading", "aria-hidden": "true" }, entry.heading));
+      menu.append(group);
+    } else group.append(item(entry, index));
+  });
   const host = (at instanceof HTMLElement && at.closest("dialog")) || document.body;
   host.append(menu);
   place(menu, at, above);
@@ -40,7 +54,7 @@ export function openMenu(at, label, entries, { wide = false, above = false } = {
   menu.addEventListener("click", (event) => {
     const node = closest(event, ".menu-item");
     const entry = node ? entries[Number(node.dataset.index)] : undefined;
-    if (!entry || entry === "line") return;
+    if (!entry || entry === "line" || "heading" in entry) return;
     close(true);
     entry.run();
   });
@@ -57,7 +71,7 @@ export function openMenu(at, label, entries, { wide = false, above = false } = {
 }
 
 /**
- * @param {Exclude<MenuEntry, "line">} entry
+ * @param {MenuItem} entry
  * @param {number} index
  */
 function item(entry, index) {
@@ -67,6 +81,7 @@ function item(entry, index) {
     "aria-checked": radio ? String(entry.checked) : null, disabled: entry.disabled ?? false,
   },
     entry.icon ? icon(entry.icon) : null,
+    entry.attention ? glyph(entry.attention, { label: NAMES[entry.attention] }) : null,
     h("span", { class: "label", dir: "auto" }, entry.label, entry.note ? h("small", {}, entry.note) : null),
     entry.hint ? h("kbd", { class: "kbd" }, entry.hint) : null,
     entry.checked ? icon("check") : null,

@@ -4,9 +4,10 @@
 
 /** What each message must have, beside its type. */
 const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
-  "server:hello": { version: "string", instance: "string", home: "string", notices: "array" },
+  "server:hello": { version: "string", instance: "string", home: "string", notices: "array", hasDisplay: "boolean" },
   "project:list": { projects: "array" },
   "project:added": { project: "object" },
+  "project:updated": { project: "object" },
   "project:removed": { projectId: "string" },
   "session:list": { projectId: "string", sessions: "array" },
   "session:created": { sessionId: "string", projectId: "string", session: "object" },
@@ -21,7 +22,9 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "session:title-updated": { sessionId: "string", title: "string" },
   "session:state": { sessionId: "string", lastActiveAt: "string", attention: "string", continuity: "string" },
   "session:facts": { sessionId: "string", facts: "object" },
+  "settings:current": { settings: "object" },
   "path:completions": { prefix: "string", paths: "array" },
+  "path:recents": { directories: "array" },
   "agent:list": { agents: "array" },
   "agent:status": { cliType: "string", status: "string" },
   ack: {},

@@ -90,7 +90,7 @@ export function mergeUpsert(known, upsert) {
   const item = {
     ...upsert, text, ...(sections ? { sections } : {}),
     startedAt: known?.startedAt ?? upsert.sourceTimestamp ?? "",
-    changedAt: upsert.emittedAt ?? known?.changedAt ?? "",
+    changedAt: upsert.sourceTimestamp ?? known?.changedAt ?? "",
     get html() {
       return blocks.read();
     },

@@ -26,3 +26,26 @@ export const baseName = (path) => path.replace(/\/+$/, "").split("/").pop() || p
 
 /** The name of the directory a path lies in. @param {string} path */
 export const parentName = (path) => baseName(path.replace(/\/+$/, "").split("/").slice(0, -1).join("/") || "/");
+
+/** The home directory, as it is typed; an empty field for a path stands for it. */
+export const HOME = "~/";
+
+/**
+ * The path that a text means: absolute, or below the home directory. Shells and file managers put quotes around a path that
+ * is copied.
+ * @param {string} text
+ */
+export function pathOf(text) {
+  const trimmed = text.trim();
+  const path = /^(["'])([/~].*)\1$/.exec(trimmed)?.[2] ?? fromAddress(trimmed) ?? trimmed;
+  return path === "" || path.startsWith("/") || path.startsWith("~") ? path : HOME + path;
+}
+
+/** The path in `file:///srv/my%20code`, as file managers copy it. @param {string} text */
+function fromAddress(text) {
+  try {
+    return text.startsWith("file:///") ? decodeURIComponent(new URL(text).pathname) : null;
+  } catch {
+    return null;
+  }
+}

@@ -7,8 +7,17 @@ export type TurnId = string;
 export type ItemId = string;
 export type CallId = string;
 export type Timestamp = string;
-export type ErrorCode = "INVALID_MESSAGE" | "PROJECT_PATH_INVALID" | "PROJECT_DUPLICATE" | "PROJECT_NOT_FOUND" | "SESSION_NOT_FOUND" | "SESSION_LOAD_FAILED" | "SESSION_CREATE_FAILED" | "TURN_IN_PROGRESS" | "UNSUPPORTED_CLI_TYPE" | "AGENT_NOT_INSTALLED" | "AGENT_HANDSHAKE_FAILED" | "AGENT_UNAVAILABLE" | "AGENT_PROTOCOL_ERROR" | "PROCESS_CRASH" | "PROJECT_ID_REQUIRED" | "STORAGE_FAILED" | "FORBIDDEN" | "UNAUTHORIZED" | "INTERNAL_ERROR";
-export type Project = { id: ProjectId, path: string, name: string, addedAt: Timestamp, };
+export type ErrorCode = "INVALID_MESSAGE" | "PROJECT_PATH_INVALID" | "PROJECT_DUPLICATE" | "PROJECT_NOT_FOUND" | "SESSION_NOT_FOUND" | "SESSION_LOAD_FAILED" | "SESSION_CREATE_FAILED" | "TURN_IN_PROGRESS" | "UNSUPPORTED_CLI_TYPE" | "AGENT_NOT_INSTALLED" | "AGENT_HANDSHAKE_FAILED" | "AGENT_UNAVAILABLE" | "AGENT_PROTOCOL_ERROR" | "PROCESS_CRASH" | "PROJECT_ID_REQUIRED" | "STORAGE_FAILED" | "OPEN_FAILED" | "FORBIDDEN" | "UNAUTHORIZED" | "INTERNAL_ERROR";
+export type Project = { id: ProjectId, path: string, name: string, addedAt: Timestamp, 
+/**
+ * What new sessions of this project begin with.
+ */
+defaults?: ProjectDefaults, };
+export type ProjectDefaults = { cliType: CliType, 
+/**
+ * Options of that agent (its mode, its model) by their ids. A session of another agent gets none of them.
+ */
+options?: { [key in string]: string }, };
 export type SessionSummary = { id: SessionId, projectId: ProjectId, title: string, lastActiveAt: Timestamp, createdAt: Timestamp, cliType: CliType, attention: Attention, 
 /**
  * One short line: what is asked, or what went wrong.
@@ -29,7 +38,11 @@ reason?: string, continuity: Continuity,
 since?: Timestamp, };
 export type Attention = "needs_permission" | "error" | "finished" | "working" | "starting" | "reconnecting" | "disconnected" | "idle";
 export type Continuity = "dormant" | "live" | "resumed" | "copy";
-export type TurnRecord = { turnId: TurnId, status: TurnRecordStatus, startedAt: Timestamp, endedAt?: Timestamp, modelId?: string, usage?: Usage, errorCode?: string, errorMessage?: string, };
+export type TurnRecord = { turnId: TurnId, status: TurnRecordStatus, 
+/**
+ * Left out where the agent's history does not say it.
+ */
+startedAt?: Timestamp, endedAt?: Timestamp, modelId?: string, usage?: Usage, errorCode?: string, errorMessage?: string, };
 export type TurnRecordStatus = "running" | "completed" | "cancelled" | "error";
 export type AgentInfo = { cliType: CliType, name: string, installed: boolean, version?: string, 
 /**
@@ -43,9 +56,30 @@ installHint?: string,
 /**
  * Whether it is logged in, where that can be known without starting it.
  */
-loggedIn?: boolean, status: AgentStatus, };
+loggedIn?: boolean, 
+/**
+ * The command that logs it in.
+ */
+loginHint?: string, status: AgentStatus, };
 export type AgentStatus = "idle" | "starting" | "connected" | "disconnected" | "reconnecting";
-export type PathCompletion = { path: string, isProject: boolean, };
+export type PathCompletion = { path: string, isProject: boolean, 
+/**
+ * A git repository begins there.
+ */
+isRepository: boolean, };
+export type RecentDirectory = { path: string, source: RecentSource, isRepository: boolean, };
+export type RecentSource = "removed" | "agent";
+export type OpenTarget = "editor" | "terminal";
+export type ServerSettings = { editor: OpenerSetting, terminal: OpenerSetting, };
+export type OpenerSetting = { 
+/**
+ * As the user set it; empty when the default is used.
+ */
+command: string, 
+/**
+ * The command that is used without a setting, if a program for it was found.
+ */
+defaultCommand?: string, };
 export type SessionFacts = { plan?: Array<PlanEntry>, context?: ContextUse, commands?: Array<AgentCommandInfo>, 
 /**
  * Switches the agent offers: its mode, its model and others, each with its present value.
@@ -62,7 +96,11 @@ silentMs?: number,
 /**
  * One line on what the agent is doing now (a retry, a compaction); empty when it is over.
  */
-activity?: string, };
+activity?: string, 
+/**
+ * The git branch of the session's directory, or the short hash of a detached `HEAD`; empty when there is none any more.
+ */
+branch?: string, };
 export type PlanEntry = { content: string, status: PlanStatus, };
 export type PlanStatus = "pending" | "in_progress" | "completed";
 export type ContextUse = { used: number, size: number, };
@@ -130,7 +168,8 @@ export type Upsert = { turnId: TurnId,
  */
 sessionId?: SessionId, itemId: ItemId, 
 /**
- * Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`.
+ * Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`. Left out, too, where an
+ * agent's history does not say when it was: no time is shown rather than a false one.
  */
 sourceTimestamp?: Timestamp, emittedAt?: Timestamp, status: UpsertStatus, errorCode?: string, errorMessage?: string, 
 /**
@@ -156,7 +195,7 @@ detail?: string, sessionId?: SessionId, cliType?: CliType,
  * The command that installs the missing program.
  */
 installHint?: string, };
-export type ClientMessage = { "type": "project:list", } | { "type": "project:add", path: string, } | { "type": "project:remove", projectId: ProjectId, } | { "type": "project:restore", projectId: ProjectId, } | { "type": "session:list", projectId: ProjectId, } | { "type": "session:create", projectId: ProjectId, cliType: CliType, } | { "type": "session:open", sessionId: SessionId, since?: number, } | { "type": "session:leave", sessionId: SessionId, } | { "type": "session:send", sessionId: SessionId, content: string, } | { "type": "session:cancel", sessionId: SessionId, } | { "type": "session:archive", sessionId: SessionId, } | { "type": "session:restore", sessionId: SessionId, } | { "type": "session:rename", sessionId: SessionId, title: string, } | { "type": "session:page", sessionId: SessionId, before: ItemId, limit: number, } | { "type": "session:seen", sessionId: SessionId, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, } | { "type": "session:set-option", sessionId: SessionId, optionId: string, value: string, } | { "type": "session:reconnect", cliType: CliType, sessionId?: SessionId, } | { "type": "path:complete", prefix: string, } | { "type": "agent:list", };
+export type ClientMessage = { "type": "project:list", } | { "type": "project:add", path: string, } | { "type": "project:remove", projectId: ProjectId, } | { "type": "project:restore", projectId: ProjectId, } | { "type": "project:set-defaults", projectId: ProjectId, defaults?: ProjectDefaults, } | { "type": "project:open-in", projectId: ProjectId, target: OpenTarget, } | { "type": "session:list", projectId: ProjectId, } | { "type": "session:create", projectId: ProjectId, cliType: CliType, } | { "type": "session:open", sessionId: SessionId, since?: number, } | { "type": "session:leave", sessionId: SessionId, } | { "type": "session:send", sessionId: SessionId, content: string, } | { "type": "session:cancel", sessionId: SessionId, } | { "type": "session:archive", sessionId: SessionId, } | { "type": "session:restore", sessionId: SessionId, } | { "type": "session:rename", sessionId: SessionId, title: string, } | { "type": "session:page", sessionId: SessionId, before: ItemId, limit: number, } | { "type": "session:seen", sessionId: SessionId, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, } | { "type": "session:set-option", sessionId: SessionId, optionId: string, value: string, } | { "type": "session:reconnect", cliType: CliType, sessionId?: SessionId, } | { "type": "session:open-in", sessionId: SessionId, target: OpenTarget, } | { "type": "settings:get", } | { "type": "settings:set", editor?: string, terminal?: string, } | { "type": "path:complete", prefix: string, } | { "type": "path:recent", } | { "type": "agent:list", };
 export type ServerMessage = { "type": "server:hello", version: string, 
 /**
  * Changes with every start of the server.
@@ -169,7 +208,11 @@ home: string,
 /**
  * What the user should know about the data directory, such as a damaged file that was set aside.
  */
-notices: Array<string>, } | { "type": "project:list", projects: Array<Project>, } | { "type": "project:added", project: Project, } | { "type": "project:removed", projectId: ProjectId, } | { "type": "session:list", projectId: ProjectId, sessions: Array<SessionSummary>, } | { "type": "session:created", sessionId: SessionId, projectId: ProjectId, session: SessionSummary, } | { "type": "session:history", sessionId: SessionId, entries: Array<Upsert>, seq: number, 
+notices: Array<string>, 
+/**
+ * The server's machine has a display, so that an editor or a terminal can be shown there.
+ */
+hasDisplay: boolean, } | { "type": "project:list", projects: Array<Project>, } | { "type": "project:added", project: Project, } | { "type": "project:updated", project: Project, } | { "type": "project:removed", projectId: ProjectId, } | { "type": "session:list", projectId: ProjectId, sessions: Array<SessionSummary>, } | { "type": "session:created", sessionId: SessionId, projectId: ProjectId, session: SessionSummary, } | { "type": "session:history", sessionId: SessionId, entries: Array<Upsert>, seq: number, 
 /**
  * There are older items, to be had by `session:page`.
  */
@@ -181,7 +224,7 @@ reason?: string, continuity: Continuity,
 /**
  * When the present attention began.
  */
-since?: Timestamp, } | { "type": "session:facts", sessionId: SessionId, facts: SessionFacts, } | { "type": "path:completions", prefix: string, paths: Array<PathCompletion>, } | { "type": "agent:list", agents: Array<AgentInfo>, } | { "type": "agent:status", cliType: CliType, sessionId?: SessionId, status: AgentStatus, 
+since?: Timestamp, } | { "type": "session:facts", sessionId: SessionId, facts: SessionFacts, } | { "type": "settings:current", settings: ServerSettings, } | { "type": "path:completions", prefix: string, paths: Array<PathCompletion>, } | { "type": "path:recents", directories: Array<RecentDirectory>, } | { "type": "agent:list", agents: Array<AgentInfo>, } | { "type": "agent:status", cliType: CliType, sessionId?: SessionId, status: AgentStatus, 
 /**
  * While it reconnects: which try this is, of how many, and when the next one starts.
  */

@@ -1,5 +1,6 @@
 // sprite.js: every picture of the product, put into the document once, before the first one is used.
 // Icons are 16 × 16 with a 1.5 px stroke; colour and stroke come from the element that uses them.
+import { createPolicy } from "./trusted.js";
 
 const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" aria-hidden="true">
   <!-- Icons: 16 × 16, 1.5 px stroke, coloured by the element that uses them. -->
@@ -30,6 +31,7 @@ const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" ari
   <symbol id="i-layers" viewBox="0 0 16 16"><path d="m8 2 6 3-6 3-6-3zM2.3 8.2 8 11l5.7-2.8M2.3 11.2 8 14l5.7-2.8"/></symbol>
   <symbol id="i-file" viewBox="0 0 16 16"><path d="M9.2 1.75H4.5A1.25 1.25 0 0 0 3.25 3v10a1.25 1.25 0 0 0 1.25 1.25h7A1.25 1.25 0 0 0 12.75 13V5.3zM9 2v3.5h3.5"/></symbol>
   <symbol id="i-pencil" viewBox="0 0 16 16"><path d="m10.6 2.7 2.7 2.7-7.7 7.7-3.3.6.6-3.3z"/></symbol>
+  <symbol id="i-pencil-square" viewBox="0 0 16 16"><path d="M8.5 2.75h-5A1.25 1.25 0 0 0 2.25 4v8.5a1.25 1.25 0 0 0 1.25 1.25H12a1.25 1.25 0 0 0 1.25-1.25v-5M12 2.2l1.8 1.8-5.6 5.6-2.3.5.5-2.3z"/></symbol>
   <symbol id="i-terminal" viewBox="0 0 16 16"><rect x="1.75" y="2.5" width="12.5" height="11" rx="2"/><path d="m4.5 6 2 2-2 2M8.5 10.2h3"/></symbol>
   <symbol id="i-globe" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6.1"/><path d="M2 8h12M8 1.9c3.6 3.7 3.6 8.5 0 12.2M8 1.9c-3.6 3.7-3.6 8.5 0 12.2"/></symbol>
   <symbol id="i-trash" viewBox="0 0 16 16"><path d="M2.5 4h11M6 4V2.5h4V4M4 4l.6 9.5h6.8L12 4"/></symbol>
@@ -44,6 +46,7 @@ const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" ari
   <symbol id="i-gauge" viewBox="0 0 16 16"><path d="M3 12.5a6 6 0 1 1 10 0M8 9.5l2.5-3.5"/></symbol>
   <symbol id="i-at" viewBox="0 0 16 16"><circle cx="8" cy="8" r="2.6"/><path d="M10.6 5.5v3.2a1.7 1.7 0 0 0 3.4 0V8a6 6 0 1 0-2.4 4.8"/></symbol>
   <symbol id="i-stop" viewBox="0 0 16 16"><rect x="3" y="3" width="10" height="10" rx="1.5" fill="currentColor" stroke="none"/></symbol>
+  <symbol id="i-branch" viewBox="0 0 16 16"><circle cx="4.5" cy="3.5" r="1.75"/><circle cx="4.5" cy="12.5" r="1.75"/><circle cx="11.5" cy="5" r="1.75"/><path d="M4.5 5.25v5.5M11.5 6.75c0 2.6-2.4 3.2-7 3.5"/></symbol>
   <symbol id="i-circle" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75"/></symbol>
   <symbol id="i-circle-check" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6"/><path d="m5.3 8.2 1.9 1.9 3.5-3.8"/></symbol>
 
@@ -67,7 +70,8 @@ const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" ari
   <symbol id="i-state-disconnected" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" stroke="currentColor" stroke-width="1.7"/><path d="m3.9 3.9 8.2 8.2" stroke="currentColor" stroke-width="1.7"/></symbol>
 </svg>`;
 
-const parsed = new DOMParser().parseFromString(SPRITE, "image/svg+xml").documentElement;
+const policy = createPolicy("liminal-sprite", { html: () => SPRITE });
+const parsed = new DOMParser().parseFromString(policy.html(SPRITE), "image/svg+xml").documentElement;
 const sprite = document.importNode(parsed, true);
 sprite.classList.add("sprite");
 document.body.prepend(sprite);

@@ -1,4 +1,5 @@
 // actions.js: what the user can have done, each with its failure shown where it belongs.
+import { drafts } from "../shared/storage.js";
 import { RequestError } from "./socket.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
@@ -13,9 +14,9 @@ let starts = 0;
 const LISTS_AT_ONCE = 16;
 
 /**
- * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void, focusProject: (projectId: string) => void }} deps
+ * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void, focusProject: (projectId: string) => void, added: (projectId: string) => void, prepared: () => Promise<void> }} deps
  */
-export function createActions({ store, workspace, toast, request, open, focusProject }) {
+export function createActions({ store, workspace, toast, request, open, focusProject, added, prepared }) {
   /** @param {unknown} reason */
   function complain(reason) {
     const error = asError(reason);
@@ -56,15 +57,17 @@ export function createActions({ store, workspace, toast, request, open, focusPro
       const answer = await request({ type: "path:complete", prefix });
       return answer.type === "path:completions" ? answer.paths : [];
     },
-    /** @param {string} path @returns {Promise<string | null>} Why not, or `null`. */
+    /** @type {import("./add-project.js").AddProject} */
     async addProject(path) {
       try {
-        await request({ type: "project:add", path });
-        return null;
+        const answer = await request({ type: "project:add", path });
+        return answer.type === "project:added" ? { projectId: answer.project.id } : { error: "Unexpected server error." };
       } catch (reason) {
-        return asError(reason).message;
+        return { error: asError(reason).message };
       }
     },
+    /** All that the forms for a new project need. @returns {import("./add-project.js").Adding} */
+    adding: () => ({ complete: actions.complete, recent: actions.recent, home: () => store.state.home, add: actions.addProject, added }),
     /** Removing deletes nothing, so it is done at once and can be taken back. @param {string} projectId */
     async removeProject(projectId) {
       const project = store.project(projectId);
@@ -79,22 +82,27 @@ export function createActions({ store, workspace, toast, request, open, focusPro
         complain(reason);
       }
     },
-    /** @param {string} projectId @param {string} cliType */
-    async createSession(projectId, cliType) {
+    /** @param {string} projectId @param {string} cliType @param {string} [draft] What was typed for it already. */
+    async createSession(projectId, cliType, draft = "") {
       const key = `start-${(starts += 1)}`;
       const connected = store.agent(cliType)?.status === "connected";
-      workspace.begin({ key, projectId, cliType, startedAt: Date.now(), connectedAt: connected ? Date.now() : null });
+      workspace.begin({ key, projectId, cliType, startedAt: Date.now(), connectedAt: connected ? Date.now() : null }, draft);
       try {
         const answer = await request({ type: "session:create", projectId, cliType });
         if (answer.type !== "session:created") return;
+        // What is typed goes on into the field of the start until the session can take it.
+        await prepared();
         const wasInFront = workspace.currentStart()?.key === key;
+        // Kept, not sent: who typed ahead has not seen what it would be sent to.
+        drafts.write(answer.sessionId, workspace.draft(key));
         if (!workspace.end(key)) {
           // Given up meanwhile: nobody asked for this session any more.
           await request({ type: "session:archive", sessionId: answer.sessionId }).catch(() => {});
         } else if (wasInFront) open(answer.sessionId);
         else toast(`${store.agent(cliType)?.name ?? cliType} is ready`, { action: { label: "Open", run: () => open(answer.sessionId) } });
       } catch (reason) {
-        if (workspace.end(key)) workspace.fail({ projectId, cliType, error: asError(reason) });
+        const typed = workspace.draft(key);
+        if (workspace.end(key)) workspace.fail({ projectId, cliType, error: asError(reason), draft: typed });
       }
     },
     /** @param {string} sessionId */
@@ -116,6 +124,25 @@ export function createActions({ store, workspace, toast, request, open, focusPro
       const attention = store.state.sessions.get(sessionId ?? "")?.attention;
       if (sessionId !== null && (attention === "working" || attention === "needs_permission")) request({ type: "session:cancel", sessionId }).catch(complain);
     },
+    /** Directories that may become projects. @returns {Promise<import("../shared/protocol.js").RecentDirectory[]>} */
+    async recent() {
+      const answer = await request({ type: "path:recent" });
+      return answer.type === "path:recents" ? answer.directories : [];
+    },
+    /** @param {string} projectId @param {import("../shared/protocol.js").ProjectDefaults | undefined} defaults @returns {Promise<boolean>} */
+    async setDefaults(projectId, defaults) {
+      try {
+        await request({ type: "project:set-defaults", projectId, ...(defaults ? { defaults } : {}) });
+        return true;
+      } catch (reason) {
+        complain(reason);
+        return false;
+      }
+    },
+    /** @param {string} sessionId @param {import("../shared/protocol.js").OpenTarget} target */
+    openSessionIn: (sessionId, target) => void request({ type: "session:open-in", sessionId, target }).catch(complain),
+    /** @param {string} projectId @param {import("../shared/protocol.js").OpenTarget} target */
+    openProjectIn: (projectId, target) => void request({ type: "project:open-in", projectId, target }).catch(complain),
     /** @param {string} sessionId @param {string} title */
     rename: (sessionId, title) => void request({ type: "session:rename", sessionId, title }).catch(complain),
     /** @param {string} sessionId */

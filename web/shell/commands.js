@@ -1,13 +1,19 @@
 // commands.js: everything the user can ask for by a key, a button, a menu or the palette.
+import { NAMES } from "../shared/attention.js";
 import { copyText } from "../shared/clipboard.js";
 import { h } from "../shared/dom.js";
 import { mod, nav } from "../shared/keys.js";
 import { openMenu } from "../shared/menu.js";
+import { OPEN_TARGETS, openEntries } from "../shared/open-in.js";
+import { shortPath } from "../shared/paths.js";
 import { openAddProject } from "./add-project.js";
+import { openDefaults } from "./defaults.js";
 import { isOpen, openDialog } from "./dialog.js";
 import { openPalette } from "./palette.js";
 import { openPicker } from "./picker.js";
 import { removeProject } from "./remove-project.js";
+import { createReview } from "./review.js";
+import { openShortcuts } from "./shortcuts.js";
 
 /** @typedef {import("../shared/menu.js").MenuEntry} MenuEntry */
 /** @typedef {HTMLElement | { x: number, y: number }} Place */
@@ -17,10 +23,10 @@ import { removeProject } from "./remove-project.js";
  *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
  *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, focus: import("./focus.js").Focus, drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
  *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: () => void,
- *   needs: () => import("./needs-you.js").Need[],
+ *   unseen: () => import("./needs-you.js").Need[], focusProject: (projectId: string) => void, focusNewSession: (projectId: string) => void,
  * }} deps
  */
-export function createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, settings, needs }) {
+export function createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, settings, unseen, focusProject, focusNewSession }) {
   /** @type {ReturnType<typeof openPicker> | null} */
   let picker = null;
   store.subscribe((changes) => {
@@ -41,23 +47,37 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     workspace.close(sessionId);
   }
 
-  /** @param {string} [projectId] */
-  function newSession(projectId) {
-    const own = projectId ?? store.state.sessions.get(workspace.current() ?? "")?.projectId ?? store.state.projects[0]?.id;
-    if (!own) return openAddProject({ complete: actions.complete, add: actions.addProject });
+  /** The project that was added last, in this window. @type {string | null} */
+  let lastAdded = null;
+
+  /** The project that is meant where none is named. */
+  function projectAtHand() {
+    const added = lastAdded !== null && store.project(lastAdded) ? lastAdded : undefined;
+    return store.state.sessions.get(workspace.current() ?? "")?.projectId ?? added ?? store.state.projects[0]?.id;
+  }
+
+  /** @param {string} [projectId] @param {string} [agent] The agent to offer first. */
+  function newSession(projectId, agent) {
+    const own = projectId ?? projectAtHand();
+    if (!own) return openAddProject(actions.adding());
     actions.refreshAgents();
-    picker = openPicker({ store, projectId: own, create: (project, cliType) => {
+    picker = openPicker({ store, projectId: own, ...(agent ? { agent } : {}), create: (project, cliType) => {
       drawer.close();
       void actions.createSession(project, cliType);
     } });
   }
 
-  /** The next one that waits: after the one in view, else the first. @param {string} [attention] */
+  const review = createReview();
+
+  /** Opens the next session that waits for the user or is unread. @param {string} [attention] */
   function next(attention) {
-    const waiting = needs().flatMap((need) => (need.kind === "session" && (!attention || need.session.attention === attention) ? [need.session.id] : []));
-    if (waiting.length === 0) return void toast("Nothing needs you");
-    const at = waiting.indexOf(workspace.current() ?? "");
-    open(waiting[(at + 1) % waiting.length] ?? "");
+    const all = unseen().filter((need) => !attention || (need.kind === "session" && need.session.attention === attention));
+    const current = store.state.sessions.get(workspace.current() ?? "");
+    const id = review(all, current);
+    if (id) return open(id);
+    toast(all.length ? "Nothing else needs you" : "Nothing needs you");
+    // A request in view is answered in its session.
+    if (current?.attention === "needs_permission") open(current.id);
   }
 
   /** @param {number} step */
@@ -67,6 +87,19 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     const id = all[(at + step + all.length) % all.length];
     if (id) open(id);
   }
+
+  /** Gives focus to a project's row, wherever the sidebar is. @param {string} projectId */
+  function goToProject(projectId) {
+    if (drawer.isNeeded() ? !drawer.isOpen() : resize.isHidden()) toggleSidebar();
+    focusProject(projectId);
+  }
+
+  /** @returns {import("./palette.js").Findable} */
+  const findable = () => ({
+    commands: paletteCommands(), previous: workspace.previous(),
+    projects: store.state.projects.map(({ id, name, path }) => ({ label: name, icon: "folder", meta: shortPath(path, store.state.home), run: () => goToProject(id) })),
+    agents: store.state.agents.filter(({ installed }) => installed).map(({ cliType, name }) => ({ label: name, icon: "bot", mark: cliType, meta: "New session", run: () => newSession(undefined, cliType) })),
+  });
 
   function toggleSidebar() {
     if (drawer.isNeeded()) drawer.toggle();
@@ -91,6 +124,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     openMenu(at, project.name, [
       { label: "New session", icon: "plus", hint: nav("N"), run: () => newSession(projectId) },
       { label: "Copy path", icon: "copy", run: () => void copy(project.path, "Path copied") },
+      ...openEntries(store.state.hasDisplay, (target) => actions.openProjectIn(projectId, target)),
+      { label: "Defaults…", icon: "gear", run: () => openDefaults({ store, project, save: (defaults) => void actions.setDefaults(projectId, defaults) }) },
       "line",
       { label: "Remove from sidebar", icon: "close", run: () => remove(projectId) },
     ]);
@@ -107,9 +142,50 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     return [
       { label: "Rename", icon: "pencil", run: () => renameDialog(sessionId) },
       { label: "Copy session id", icon: "copy", run: () => void copy(sessionId, "Session id copied") },
+      ...openEntries(store.state.hasDisplay, (target) => actions.openSessionIn(sessionId, target)),
       { label: "Archive", icon: "archive", run: () => void actions.archive(sessionId) },
       ...(isTab ? /** @type {MenuEntry[]} */ (["line", { label: "Close tab", icon: "close", hint: nav("W"), run: () => close(sessionId) }]) : []),
     ];
+  }
+
+  /** Closes tabs, and offers to open them again. @param {(id: string) => boolean} wanted Those that stay. */
+  function closeTabs(wanted) {
+    const before = workspace.snapshot();
+    const closed = workspace.keepOnly(wanted);
+    if (closed) toast(closed === 1 ? "1 tab closed" : `${closed} tabs closed`, { action: { label: "Undo", run: () => workspace.restore(before, () => true) } });
+  }
+
+  /** Nothing is running in it and nothing waits in it. @param {string} id */
+  const isFinished = (id) => ["finished", "idle"].includes(store.state.sessions.get(id)?.attention ?? "");
+
+  /** @param {string | null} id */
+  const closeOthers = (id) => closeTabs((other) => other === id);
+  /** @param {string | null} id Stays, whatever its state. */
+  const closeFinished = (id) => closeTabs((other) => other === id || !isFinished(other));
+
+  /** What can be done with many tabs. @param {string | null} id The tab that stays. @returns {MenuEntry[]} */
+  const manyTabsEntries = (id) => [
+    { label: "Close others", icon: "close", disabled: id === null || workspace.order().length < 2, run: () => closeOthers(id) },
+    { label: "Close finished", icon: "check", disabled: !workspace.order().some((other) => other !== id && isFinished(other)), run: () => closeFinished(id) },
+  ];
+
+  /** Every tab with its project and its state. @param {Place} at */
+  const allTabsMenu = (at) => openMenu(at, "Open sessions", [
+    ...manyTabsEntries(workspace.current()),
+    ...workspace.order().map((id) => {
+      const session = store.state.sessions.get(id);
+      const project = store.project(session?.projectId ?? "")?.name ?? "";
+      const attention = session?.attention ?? "idle";
+      return { label: session?.title ?? id, attention, note: [project, attention === "idle" ? "" : NAMES[attention]].filter(Boolean).join(" · "), checked: id === workspace.current(), run: () => open(id) };
+    }),
+  ], { wide: true, pinned: 2 });
+
+  /** New sessions of the project begin as this one is. @param {string} sessionId @param {Record<string, string>} options */
+  async function makeDefaults(sessionId, options) {
+    const session = store.state.sessions.get(sessionId);
+    const project = session && store.project(session.projectId);
+    if (!project) return;
+    if (await actions.setDefaults(project.id, { cliType: session.cliType, options })) toast(`New sessions in ${project.name} begin like this one`);
   }
 
   /** @param {string} text @param {string} words */
@@ -118,20 +194,29 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
   /** @returns {import("./palette.js").PaletteCommand[]} */
   const paletteCommands = () => [
     { label: "New session", icon: "plus", keys: nav("N"), run: () => newSession() },
-    { label: "Add project…", icon: "folder", run: () => openAddProject({ complete: actions.complete, add: actions.addProject }) },
+    { label: "Add project…", icon: "folder", run: () => openAddProject(actions.adding()) },
     { label: "Review next session that needs you", icon: "arrow-down", keys: mod("J"), run: () => next() },
     ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({ label: `Reconnect ${name}`, icon: "refresh", run: () => actions.reconnect(cliType) })),
     ...(store.state.projects.length ? [{ label: "Remove project…", icon: "close", run: chooseProjectToRemove }] : []),
     ...(workspace.current() ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }] : []),
+    ...(workspace.order().length > 1 ? [
+      { label: "All tabs…", icon: "layers", run: () => allTabsMenu({ x: innerWidth / 2 - 140, y: 104 }) },
+      { label: "Close other tabs", icon: "close", run: () => closeOthers(workspace.current()) },
+      { label: "Close finished tabs", icon: "check", run: () => closeFinished(workspace.current()) },
+    ] : []),
+    ...(workspace.current() ? [{ label: "Copy conversation", icon: "copy", run: () => portlets.tellCurrent({ kind: "command", name: "copy-conversation" }) }] : []),
+    ...(workspace.current() && store.state.hasDisplay ? OPEN_TARGETS.map(([target, label, icon]) => ({ label, icon, run: () => actions.openSessionIn(workspace.current() ?? "", target) })) : []),
     { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: toggleSidebar },
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
     { label: "Change theme", icon: "moon", run: changeTheme },
+    { label: "Keyboard shortcuts", icon: "list", keys: "?", run: openShortcuts },
     { label: "Settings", icon: "gear", run: settings },
   ];
 
   /** @type {Record<string, (index: number, from?: HTMLElement) => void>} */
   const table = {
-    palette: () => openPalette({ store, commands: paletteCommands(), open }),
+    palette: () => openPalette({ store, findable: findable(), open }),
+    shortcuts: openShortcuts,
     next: () => next(),
     "next-of": (_, from) => next(from?.dataset.attention),
     sidebar: toggleSidebar,
@@ -139,7 +224,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     theme: changeTheme,
     settings,
     "new-session": () => newSession(),
-    "add-project": () => openAddProject({ complete: actions.complete, add: actions.addProject }),
+    "add-project": () => openAddProject(actions.adding()),
     "close-tab": () => {
       const id = workspace.currentStart()?.key ?? workspace.current();
       if (id) close(id);
@@ -154,9 +239,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     region: (step) => focus.step(step),
     "region-from-log": (step) => focus.step(step, "log"),
     "region-from-input": (step) => focus.step(step, "input"),
-    "open-sessions": (_, from) => openMenu(from ?? { x: innerWidth - 240, y: 56 }, "Open sessions", workspace.order().map((id) => ({
-      label: store.state.sessions.get(id)?.title ?? id, checked: id === workspace.current(), run: () => open(id),
-    }))),
+    "open-sessions": (_, from) => allTabsMenu(from ?? { x: innerWidth - 300, y: 56 }),
   };
 
   /** @param {string} name @param {number} [index] @param {HTMLElement} [from] @returns {boolean} */
@@ -169,6 +252,13 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   return {
     open, close, newSession, run,
+    /** The next thing to do in a new project is to start a session. @param {string} projectId */
+    projectAdded(projectId) {
+      lastAdded = projectId;
+      if (drawer.isNeeded() ? drawer.isOpen() : !resize.isHidden()) return focusNewSession(projectId);
+      const button = document.querySelector('#page [data-command="new-session"]');
+      if (button instanceof HTMLElement) button.focus();
+    },
     /** What lies over the page goes first. @param {boolean} held The key was not let go since. */
     escape(held) {
       const start = workspace.currentStart();
@@ -181,10 +271,14 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     fromPortlet(sessionId, message) {
       if (message.kind === "shortcut") run(message.name, message.index ?? 0);
       else if (message.kind === "say") toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
+      else if (message.kind === "defaults") void makeDefaults(sessionId, message.options);
       else if (message.kind === "command") {
         if (message.name === "rename") renameDialog(sessionId);
         if (message.name === "archive") void actions.archive(sessionId);
         if (message.name === "close") close(sessionId);
+        if (message.name === "conversation-copied") toast("Conversation copied");
+        if (message.name === "open-editor") actions.openSessionIn(sessionId, "editor");
+        if (message.name === "open-terminal") actions.openSessionIn(sessionId, "terminal");
         if (message.name === "copy-id") void copy(sessionId, "Session id copied");
       }
     },
@@ -198,7 +292,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
       close,
       move: workspace.move,
       /** @param {string} id @param {{ x: number, y: number }} at */
-      menu: (id, at) => openMenu(at, "Session", sessionEntries(id)),
+      menu: (id, at) => openMenu(at, "Session", [...sessionEntries(id), ...manyTabsEntries(id)]),
     },
     treeActions: {
       open, newSession, projectMenu,

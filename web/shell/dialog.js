@@ -17,7 +17,9 @@ export function openDialog({ label, className, closed }, ...children) {
   document.body.append(dialog);
   dialog.addEventListener("close", () => {
     dialog.remove();
-    giveBack(back);
+    // The browser has given it back already; what was opened or focused since keeps it.
+    const now = document.activeElement;
+    if (now === back || now === document.body || now === null) giveBack(back);
     closed?.();
   });
   dialog.addEventListener("pointerdown", (event) => {

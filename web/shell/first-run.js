@@ -5,17 +5,17 @@ import { icon, mark } from "../shared/icons.js";
 import { baseName } from "../shared/paths.js";
 import { commandLine } from "./footer.js";
 import { createPathField, NO_DIRECTORY } from "./path-field.js";
+import { createRecentList } from "./recent-list.js";
 import { redraw } from "./redraw.js";
 
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 
-/**
- * @param {{ complete: (prefix: string) => Promise<import("../shared/protocol.js").PathCompletion[]>, add: import("./add-project.js").AddProject }} deps
- */
-export function createFirstRun({ complete, add }) {
-  const path = createPathField({ complete, submit: () => void submit() });
+/** @param {import("./add-project.js").Adding} deps */
+export function createFirstRun({ complete, recent, home, add, added }) {
+  const path = createPathField({ complete, submit: () => void submit(), changed: () => recents.show(path.value() === "") });
+  const recents = createRecentList({ recent, home, choose: (directory) => void submit(directory) });
   const agents = h("div", { class: "card-list" });
-  const form = h("form", { class: "first-field" }, path.field, h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Add project"), path.alert, path.list);
+  const form = h("form", { class: "first-field" }, path.field, h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Add project"), path.alert, path.list, recents.root);
   const root = h("div", { class: "centered", "data-key": "first" }, h("div", { class: "first-run" },
     h("h2", { class: "first-title" }, "Add your first project"),
     h("p", { class: "lead" }, "A project is a directory on this machine. Every conversation you start in it stays listed here, whichever agent you use, and many can run at once."),
@@ -28,21 +28,19 @@ export function createFirstRun({ complete, add }) {
     event.preventDefault();
     void submit();
   });
-  path.input.value = "~/";
 
-  async function submit() {
-    const value = path.value();
+  async function submit(value = path.value()) {
     if (value === "") return path.showError(NO_DIRECTORY);
-    const fault = await add(value);
-    if (fault !== null) path.showError(fault);
+    const result = await add(value);
+    if ("error" in result) path.showError(result.error);
+    else added(result.projectId);
   }
 
   return {
     root,
-    focus() {
-      path.input.focus();
-      path.input.setSelectionRange(path.input.value.length, path.input.value.length);
-    },
+    /** Looks for directories to offer. */
+    offer: () => void recents.load(),
+    focus: () => path.input.focus(),
     /** @param {AgentInfo[]} list */
     update: (list) => redraw(agents, list.map(agentRow)),
   };

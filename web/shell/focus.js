@@ -57,6 +57,8 @@ export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTab
   const enterInstead = (region) => enterFirst([...(region ? [region] : []), "input", "page", "side"]);
 
   return {
+    /** Nothing that can be seen has focus. */
+    isLost,
     /** @param {Name} region */
     enter: (region) => enterFirst([region]),
     /** Goes to the next region that is there, or to the one before. @param {number} step @param {"log" | "input"} [from] */

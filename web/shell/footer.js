@@ -9,12 +9,13 @@ import { redraw } from "./redraw.js";
 /** @typedef {import("./store.js").Store} Store */
 
 /** How a state is said. @type {Record<string, string>} */
-const WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", missing: "Not installed", unknown: "Not known" };
+const WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", missing: "Not installed", unknown: "Not known", login: "Not logged in" };
 
 /** @param {AgentInfo} agent @param {Store} store */
 export function agentState(agent, { state }) {
   if (!agent.installed && agent.status === "idle") return "missing";
-  return state.online ? agent.status : "unknown";
+  if (!state.online) return "unknown";
+  return agent.loggedIn === false && (agent.status === "connected" || agent.status === "idle") ? "login" : agent.status;
 }
 /** @param {AgentInfo} agent @param {Store} store */
 export const agentStateWords = (agent, store) => WORDS[agentState(agent, store)] ?? "";
@@ -94,7 +95,7 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
 /** @param {AgentInfo} agent @param {Store} store */
 function card(agent, store) {
   const state = agentState(agent, store);
-  const install = state === "missing" && agent.installHint ? agent.installHint : null;
+  const install = state === "missing" ? agent.installHint : state === "login" ? agent.loginHint : null;
   return h("div", { class: "agent-card", "data-key": agent.cliType },
     mark(agent.cliType),
     h("span", { class: "agent-name" }, agent.name),

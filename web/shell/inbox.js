@@ -1,4 +1,4 @@
-// inbox.js: the "Needs you" list on top of the sidebar.
+// inbox.js: the lists on top of the sidebar: "Needs you", and below it, quietly, what is finished and unread.
 import { NAMES } from "../shared/attention.js";
 import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, setGlyph } from "../shared/icons.js";
@@ -8,30 +8,68 @@ import { reasonOf } from "./needs-you.js";
 
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("./store.js").Store} Store */
+/**
+ * @typedef {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null, open: (sessionId: string) => void,
+ *   reconnect: (cliType: string) => void, seen: (sessionId: string) => void }} Deps
+ */
 
 /** Rows before "Show n more". */
 const ROWS_MAX = 5;
 
 /**
- * @param {HTMLElement} root
- * @param {{ store: Store, activeSession: () => string | null, open: (sessionId: string) => void, reconnect: (cliType: string) => void }} deps
+ * @param {{ waiting: HTMLElement, finished: HTMLElement }} roots
+ * @param {Deps} deps
  */
-export function mountInbox(root, { store, activeSession, open, reconnect }) {
+export function mountInbox(roots, deps) {
+  const badge = h("span", { class: "count-badge" });
+  const markRead = h("button", { class: "link-button inbox-read", type: "button" }, "Mark all read");
+  const count = h("span", { class: "inbox-count tabular" });
+  const waiting = mountList(roots.waiting, deps, h("h2", { id: "inbox-title" }, "Needs you"), badge, h("kbd", { class: "kbd", title: "Go to the next one" }, mod("J")));
+  const finished = mountList(roots.finished, deps, h("h2", { id: "finished-title" }, "Finished"), count, markRead);
+  /** @type {Need[]} */
+  let unread = [];
+  /** The user asked for the rows to go, so they need not wait until the pointer has left. */
+  let isClearing = false;
+  markRead.addEventListener("click", () => {
+    isClearing = true;
+    for (const need of unread) if (need.kind === "session") deps.seen(need.session.id);
+  });
+
+  return {
+    /** @param {Need[]} needs @param {Need[]} done */
+    update(needs, done) {
+      unread = done;
+      setText(badge, String(needs.length));
+      setAttribute(badge, "aria-label", `${needs.length} waiting`);
+      setText(count, String(done.length));
+      waiting(needs);
+      finished(done, isClearing);
+      isClearing &&= done.length > 0;
+    },
+  };
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {Deps} deps
+ * @param {...Node} title
+ */
+function mountList(root, { store, hold, activeSession, open, reconnect }, ...title) {
   /** @type {Map<string, HTMLElement>} */
   const rows = new Map();
+  /** The rows that are shown, in their order. @type {string[]} */
+  let order = [];
+  /** @type {Need[]} */
+  let known = [];
   let all = false;
-  const badge = h("span", { class: "count-badge" });
   const list = h("div", { class: "inbox-list" });
   const more = h("button", { class: "inbox-more", type: "button" });
-  root.append(
-    h("div", { class: "section-title" }, h("h2", { id: "inbox-title" }, "Needs you"), badge, h("kbd", { class: "kbd", title: "Go to the next one" }, mod("J"))),
-    list, more);
+  root.append(h("div", { class: "section-title" }, ...title), list, more);
 
   root.addEventListener("click", (event) => {
     if (closest(event, ".inbox-more")) {
       all = true;
-      more.hidden = true;
-      return store.announce();
+      return update(known, true);
     }
     const row = closest(event, ".inbox-row");
     if (!row) return;
@@ -43,19 +81,18 @@ export function mountInbox(root, { store, activeSession, open, reconnect }) {
   function draw(need) {
     const row = rows.get(need.key) ?? create(need);
     rows.set(need.key, row);
-    const [sign, title, time, reason] = [...row.children];
+    const [sign, name, time, reason] = [...row.children];
     const [why, dot, place] = [...(reason?.children ?? [])];
     const attention = need.kind === "agent" ? "disconnected" : need.session.attention;
-    const name = need.kind === "agent" ? `${need.agent.name} disconnected` : need.session.title;
-    const words = need.kind === "agent" ? lostWords(need.sessions.length) : reasonOf(need.session);
+    const words = need.kind === "agent" ? `${need.agent.name} disconnected` : need.session.title;
     const project = need.kind === "agent" ? "Reconnect" : (store.project(need.session.projectId)?.name ?? "");
     setAttribute(row, "data-attention", attention);
     setAttribute(row, "aria-current", need.kind === "session" && need.session.id === activeSession() ? "true" : null);
     if (sign instanceof SVGElement) setGlyph(sign, attention, NAMES[attention]);
-    if (title) setText(title, name);
-    if (title) setAttribute(title, "title", name);
+    if (name) setText(name, words);
+    if (name) setAttribute(name, "title", words);
     if (time) setText(time, relativeTime(need.since, Date.now()));
-    if (why) setText(why, words);
+    if (why) setText(why, need.kind === "agent" ? lostWords(need.sessions.length) : reasonOf(need.session));
     if (dot) setAttribute(dot, "hidden", project === "");
     if (place) setText(place, project);
     return row;
@@ -73,21 +110,22 @@ export function mountInbox(root, { store, activeSession, open, reconnect }) {
         h("span", { class: agent ? "inbox-project link-button" : "inbox-project truncate" })));
   }
 
-  return {
-    /** @param {Need[]} needs */
-    update(needs) {
-      root.hidden = needs.length === 0;
-      setText(badge, String(needs.length));
-      setAttribute(badge, "aria-label", `${needs.length} waiting`);
-      const shown = all ? needs : needs.slice(0, ROWS_MAX);
-      if (needs.length <= ROWS_MAX) all = false;
-      more.hidden = shown.length === needs.length;
-      setText(more, `Show ${needs.length - shown.length} more`);
-      reconcile(list, shown.map(draw));
-      const keys = new Set(shown.map(({ key }) => key));
-      for (const key of rows.keys()) if (!keys.has(key)) rows.delete(key);
-    },
-  };
+  /** @param {Need[]} needs @param {boolean} [asked] The user wants these rows now. */
+  function update(needs, asked = false) {
+    known = needs;
+    const byKey = new Map(needs.map((need) => [need.key, need]));
+    // In sight of a pointer that is about to press, nothing comes, goes or changes places.
+    if (hold.keepsAll() && !asked) return void order.forEach((key) => byKey.has(key) && draw(/** @type {Need} */ (byKey.get(key))));
+    if (needs.length <= ROWS_MAX) all = false;
+    const shown = all ? needs : needs.slice(0, ROWS_MAX);
+    root.hidden = needs.length === 0;
+    more.hidden = shown.length === needs.length;
+    setText(more, `Show ${needs.length - shown.length} more`);
+    reconcile(list, shown.map(draw));
+    order = shown.map(({ key }) => key);
+    for (const key of rows.keys()) if (!order.includes(key)) rows.delete(key);
+  }
+  return update;
 }
 
 /** @param {number} count */

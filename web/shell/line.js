@@ -7,13 +7,15 @@ import { createHandover } from "./handover.js";
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {{ kind: "frames", frames: ServerFrame[] } | { kind: "closed" }} LineNews */
 
+/** @typedef {{ send: (text: string) => void, close: () => void }} Line */
+
 /** While frames keep coming, they are handed on this often: the page draws a long answer more rarely still. */
 const PAUSE_MS = 24;
 
 /**
  * @param {string} url
  * @param {(news: LineNews) => void} tell
- * @returns {(text: string) => void} Sends. What is sent on a line that has gone is lost; its end is told.
+ * @returns {Line} What is sent on a line that has gone is lost; its end is told.
  */
 export function openLine(url, tell) {
   const socket = new WebSocket(url);
@@ -26,8 +28,11 @@ export function openLine(url, tell) {
     flush();
     tell({ kind: "closed" });
   });
-  return (text) => {
-    if (socket.readyState === WebSocket.OPEN) socket.send(text);
+  return {
+    send(text) {
+      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    },
+    close: () => socket.close(),
   };
 }
 

@@ -10,10 +10,11 @@ import { giveFocusBackBy } from "./dialog.js";
 import { mountDrawer } from "./drawer.js";
 import { createFocus } from "./focus.js";
 import { mountFooter } from "./footer.js";
+import { watchHold } from "./hold.js";
 import { mountInbox } from "./inbox.js";
 import { mountNarrow } from "./narrow.js";
 import { mountNotices } from "./notices.js";
-import { countWorking, listNeeds } from "./needs-you.js";
+import { countWorking, listFinished, listNeeds } from "./needs-you.js";
 import { createNotifier } from "./notifier.js";
 import { mountOffline } from "./offline.js";
 import { mountPortlets } from "./portlets.js";
@@ -43,27 +44,35 @@ const tellNotices = mountNotices(byId("notices"));
 const socket = createSocket({ heard, opened, lost });
 const offline = mountOffline(byId("offline"), { tryNow: socket.tryNow });
 const request = socket.request;
-const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id), focusProject: (id) => tree.focusProject(id) });
+const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id), focusProject: (id) => tree.focusProject(id), added: (id) => commands.projectAdded(id), prepared: () => portlets.whenPrepared() });
 const portlets = mountPortlets(byId("portlets"), { store, request, spoke: (sessionId, message) => commands.fromPortlet(sessionId, message) });
 const resize = mountResize(app, byId("separator"));
-const inbox = mountInbox(byId("inbox"), { store, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect });
-const tree = mountTree(byId("tree"), { store, activeSession: workspace.current });
+const hold = watchHold(byId("lists"), () => {
+  tree.release();
+  inbox.update(needs, finished);
+});
+const inbox = mountInbox({ waiting: byId("inbox"), finished: byId("finished") }, { store, hold, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect, seen: actions.seen });
+const tree = mountTree(byId("tree"), { store, hold, activeSession: workspace.current });
 const footer = mountFooter(byId("footer"), { store, reconnect: actions.reconnect, refresh: actions.refreshAgents, changeTheme });
 const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), open: (id) => commands.open(id), newSession: (id) => commands.newSession(id) });
 const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { store, current: workspace.current, openCount: () => workspace.order().length });
 const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
 const notifier = createNotifier({ place: (session) => store.project(session.projectId)?.name ?? "", open: (id) => commands.open(id) });
 const seen = watchSeen({ session: () => store.state.sessions.get(workspace.current() ?? ""), seen: actions.seen });
-const commands = createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, needs: () => needs, settings: () => void openSettings({ notifier, themeChanged, version: store.state.version }) });
+const commands = createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, unseen: () => [...needs, ...finished], focusProject: (id) => tree.focusProject(id), focusNewSession: (id) => tree.focusNewSession(id), settings: () => void openSettings({ notifier, themeChanged, version: store.state.version, hasDisplay: store.state.hasDisplay, request }) });
 const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
-giveFocusBackBy(focus.giveBack);
+giveFocusBackBy((from) => void (sheet.focusStart() || focus.giveBack(from)));
 driveTree(byId("tree"), { ...tree, ...commands.treeActions });
 
-/** @type {import("./needs-you.js").Need[]} */
+/** What waits for the user. @type {import("./needs-you.js").Need[]} */
 let needs = [];
+/** What is finished and unread. @type {import("./needs-you.js").Need[]} */
+let finished = [];
 /** The first list after a connection has come: only then may tabs of unknown sessions be let go. */
 let synced = false;
 let shown = /** @type {string | null} */ (null);
+/** After a load or a lost connection, keys belong to the session in front unless something else has focus. */
+let refocus = true;
 /** The version of the server this page came from. @type {string | undefined} */
 let pageVersion;
 
@@ -71,16 +80,18 @@ store.subscribe((changes) => focus.keep(() => draw(changes)));
 
 /** @param {import("./store.js").Changes} changes */
 function draw(changes) {
-  needs = listNeeds(store.state.busy.values(), store.state.agents, document.visibilityState === "visible" ? workspace.current() : null);
+  const watched = document.visibilityState === "visible" ? workspace.current() : null;
+  needs = listNeeds(store.state.busy.values(), store.state.agents, watched);
+  finished = listFinished(store.state.busy.values(), watched);
   if (synced) workspace.keepOnly((id) => store.state.sessions.has(id));
   portlets.update(workspace.order());
   const current = workspace.current();
   tree.update(current === shown ? changes : { ...changes, sessions: withSessions(changes.sessions, [shown, current]) });
-  inbox.update(needs);
+  inbox.update(needs, finished);
   if (changes.agents) footer.update();
-  sheet.update(needs);
+  sheet.update(needs, finished);
   tabBar.update(tabViews());
-  narrow.update(needs);
+  narrow.update(needs, finished);
   app.toggleAttribute("data-no-projects", store.state.projects.length === 0);
   byId("no-projects").hidden = !store.state.ready || store.state.projects.length > 0;
   showWorking();
@@ -93,6 +104,11 @@ function draw(changes) {
   // After the frame, when nothing is left to lay out.
   if (current !== shown && current !== null) setTimeout(tree.reveal, 0, current);
   shown = current;
+  if (synced && refocus) {
+    refocus = false;
+    if (focus.isLost()) portlets.tellCurrent({ kind: "focus", target: "input" });
+    else if (document.activeElement?.matches("iframe")) portlets.tellCurrent({ kind: "focus", target: "lost" });
+  }
 }
 
 /** @param {Set<string>} projects @param {(string | null)[]} sessions */
@@ -169,6 +185,7 @@ async function opened() {
 /** @param {boolean} refused */
 function lost(refused) {
   synced = false;
+  refocus = true;
   store.lost();
   portlets.setOnline(false);
   offline.show(refused);
@@ -198,12 +215,12 @@ document.addEventListener("click", (event) => {
 });
 setInterval(() => {
   tree.redraw();
-  inbox.update(needs);
-  sheet.update(needs);
+  inbox.update(needs, finished);
+  sheet.update(needs, finished);
 }, 60_000);
 setInterval(() => {
-  if (workspace.currentStart()) sheet.update(needs);
+  if (workspace.currentStart()) sheet.update(needs, finished);
 }, 200);
-addEventListener("resize", () => narrow.update(needs));
+addEventListener("resize", () => narrow.update(needs, finished));
 document.addEventListener("visibilitychange", () => store.announce());
 socket.connect();

@@ -1,5 +1,5 @@
 // narrow.js: the sidebar's stand-ins on narrow windows: a rail at the side, a bar on top of a phone.
-import { mostUrgent, NAMES, needsYou } from "../shared/attention.js";
+import { isUnseen, mostUrgent, NAMES } from "../shared/attention.js";
 import { h } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
 import { agentState } from "./footer.js";
@@ -18,10 +18,10 @@ const phone = matchMedia("(max-width: 719px)");
  */
 export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
   return {
-    /** @param {Need[]} needs */
-    update(needs) {
+    /** @param {Need[]} needs @param {Need[]} finished */
+    update(needs, finished) {
       if (phone.matches) drawTopBar(needs);
-      else if (narrow.matches) drawRail(needs);
+      else if (narrow.matches) drawRail([...needs, ...finished]);
     },
   };
 
@@ -73,7 +73,7 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
 function counts(needs) {
   /** @type {Map<Attention, number>} */
   const found = new Map();
-  for (const need of needs) if (need.kind === "session" && needsYou(need.session.attention)) found.set(need.session.attention, (found.get(need.session.attention) ?? 0) + 1);
+  for (const need of needs) if (need.kind === "session" && isUnseen(need.session.attention)) found.set(need.session.attention, (found.get(need.session.attention) ?? 0) + 1);
   return [...found];
 }
 

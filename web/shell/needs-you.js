@@ -1,4 +1,4 @@
-// needs-you.js: who waits for the user, most pressing first. Pure.
+// needs-you.js: who waits for the user, most pressing first, and who is finished and unread. Pure.
 import { needsYou, urgency } from "../shared/attention.js";
 
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
@@ -8,8 +8,11 @@ import { needsYou, urgency } from "../shared/attention.js";
  *   | { kind: "session", key: string, session: SessionSummary, since: string }} Need
  */
 
+/** @param {SessionSummary} session */
+export const sinceOf = (session) => session.since ?? session.lastActiveAt;
+
 /**
- * Agents that were lost with sessions on them, then permission, error, finished; oldest first within a kind.
+ * What waits for the user: agents that were lost with sessions on them, then requests, then errors; oldest first within a kind.
  * @param {Iterable<SessionSummary>} sessions
  * @param {AgentInfo[]} agents
  * @param {string | null} [watched] The session before the user's eyes: how its turn ended is seen as it happens, and a
@@ -22,25 +25,42 @@ export function listNeeds(sessions, agents, watched = null) {
   /** @type {Map<string, SessionSummary[]>} */
   const lost = new Map();
   for (const session of sessions) {
-    const since = session.since ?? session.lastActiveAt;
     const isSeen = session.id === watched && session.attention !== "needs_permission";
-    if (needsYou(session.attention) && !isSeen) waiting.push({ kind: "session", key: session.id, session, since });
+    if (needsYou(session.attention) && !isSeen) waiting.push(needOf(session));
     if (session.attention === "disconnected") lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
   }
-  waiting.sort((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since));
+  waiting.sort((a, b) => rank(a) - rank(b) || oldestFirst(a, b));
   /** @type {Need[]} */
   const gone = [];
   for (const agent of agents) {
     const theirs = lost.get(agent.cliType);
     if (!theirs) continue;
-    const since = theirs.map((session) => session.since ?? session.lastActiveAt).sort()[0] ?? "";
+    const since = theirs.map(sinceOf).sort()[0] ?? "";
     gone.push({ kind: "agent", key: `agent ${agent.cliType}`, agent, sessions: theirs, since });
   }
   return [...gone, ...waiting];
 }
 
+/**
+ * Sessions that are finished and unread, oldest first.
+ * @param {Iterable<SessionSummary>} sessions
+ * @param {string | null} [watched] As above.
+ * @returns {Need[]}
+ */
+export function listFinished(sessions, watched = null) {
+  const finished = [];
+  for (const session of sessions) if (session.attention === "finished" && session.id !== watched) finished.push(needOf(session));
+  return finished.sort(oldestFirst);
+}
+
+/** @param {SessionSummary} session @returns {Need} */
+const needOf = (session) => ({ kind: "session", key: session.id, session, since: sinceOf(session) });
+
 /** @param {Need} need */
 const rank = (need) => (need.kind === "session" ? urgency(need.session.attention) : -1);
+
+/** @param {Need} a @param {Need} b */
+const oldestFirst = (a, b) => a.since.localeCompare(b.since);
 
 /**
  * What a session asks, in a few words.

@@ -1,5 +1,5 @@
 // notifier.js: desktop notifications, only if the user switched them on and only while the page is not in view.
-import { needsYou } from "../shared/attention.js";
+import { isUnseen } from "../shared/attention.js";
 import { load, save } from "../shared/storage.js";
 import { reasonOf } from "./needs-you.js";
 
@@ -21,7 +21,7 @@ export function createNotifier({ place, open }) {
     /** @param {SessionSummary[]} turned Sessions that are in another state than before. */
     tell(turned) {
       if (document.visibilityState !== "hidden" || !isOn()) return;
-      for (const session of turned.filter(({ attention }) => needsYou(attention))) {
+      for (const session of turned.filter(({ attention }) => isUnseen(attention))) {
         // One per session, however many windows know of it.
         const note = new Notification(session.title, { body: `${reasonOf(session)} · ${place(session)}`, tag: session.id });
         note.addEventListener("click", () => {

@@ -12,29 +12,32 @@ import { countWorking, reasonOf } from "./needs-you.js";
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {{ key: string, projectId: string, cliType: string, startedAt: number, connectedAt: number | null }} Start A session being made. */
-/** @typedef {{ projectId: string, cliType: string, error: { code: string, message: string, detail?: string, installHint?: string } }} Failure */
+/** @typedef {{ projectId: string, cliType: string, error: { code: string, message: string, detail?: string, installHint?: string }, draft: string }} Failure `draft`: what was typed while it started. */
 
 /**
  * @param {Store} store
  * @param {Need[]} needs
+ * @param {Need[]} finished
  */
-export function noSessionPage(store, needs) {
+export function noSessionPage(store, needs, finished) {
   const working = countWorking(store);
+  const rows = [...needs, ...finished].slice(0, 5);
   return h("div", { class: "centered", "data-key": "none" }, h("div", { class: "no-session" },
     h("h2", {}, "No session open"),
-    h("p", { class: "lead" }, summary(needs.length, working)),
-    needs.length ? h("div", { class: "card-list" }, ...needs.slice(0, 5).map((need) => needRow(need, store))) : null,
+    h("p", { class: "lead" }, summary(needs.length, finished.length, working)),
+    rows.length ? h("div", { class: "card-list" }, ...rows.map((need) => needRow(need, store))) : null,
     h("div", { class: "button-row" },
-      needs.length ? h("button", { class: "button", type: "button", "data-kind": "primary", "data-command": "next" }, "Review next", h("kbd", { class: "kbd" }, mod("J"))) : null,
-      h("button", { class: "button", type: "button", "data-key": "new", "data-kind": needs.length ? "secondary" : "primary", "data-command": "new-session" }, icon("plus"), "New session", h("kbd", { class: "kbd" }, nav("N"))),
+      rows.length ? h("button", { class: "button", type: "button", "data-kind": "primary", "data-command": "next" }, "Review next", h("kbd", { class: "kbd" }, mod("J"))) : null,
+      h("button", { class: "button", type: "button", "data-key": "new", "data-kind": rows.length ? "secondary" : "primary", "data-command": "new-session" }, icon("plus"), "New session", h("kbd", { class: "kbd" }, nav("N"))),
       h("button", { class: "button", type: "button", "data-key": "search", "data-kind": "ghost", "data-command": "palette" }, icon("search"), "Search", h("kbd", { class: "kbd" }, mod("K"))))));
 }
 
 const NUMBERS = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
 
-/** @param {number} waiting @param {number} working */
-function summary(waiting, working) {
+/** @param {number} waiting @param {number} finished @param {number} working */
+function summary(waiting, finished, working) {
   const number = (/** @type {number} */ n) => NUMBERS[n] ?? String(n);
+  if (finished && !waiting) return `${count(number(finished), finished)} finished and unread.${working ? ` ${number(working)} more ${working === 1 ? "is" : "are"} working.` : ""}`;
   if (waiting && working) return `${count(number(waiting), waiting)} waiting for you. ${number(working)} more ${working === 1 ? "is" : "are"} working.`;
   if (waiting) return `${count(number(waiting), waiting)} waiting for you.`;
   if (working) return `${count(number(working), working)} working. Nothing needs you.`;
@@ -65,14 +68,17 @@ export function startingPage(store, { key, projectId, cliType, startedAt, connec
   const name = store.agent(cliType)?.name ?? cliType;
   const now = Date.now();
   const path = shortPath(store.project(projectId)?.path ?? "", store.state.home);
-  return h("div", { class: "centered", role: "status", "data-key": key },
+  return h("div", { class: "start-page", "data-key": key }, h("div", { class: "centered", role: "status" },
     h("span", { class: "state-tile" }, mark(cliType)),
     h("h2", { class: "state-title" }, `Starting ${name}`),
     h("p", { class: "state-text" }, "New session in ", h("code", {}, path)),
     h("ol", { class: "steps" },
       step("Connecting to the agent", connectedAt === null ? "now" : "done", (connectedAt ?? now) - startedAt),
       step("Creating the session", connectedAt === null ? "later" : "now", connectedAt === null ? null : now - connectedAt)),
-    h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel-start" }, "Cancel", h("kbd", { class: "kbd" }, "Esc")));
+    h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel-start" }, "Cancel", h("kbd", { class: "kbd" }, "Esc"))),
+    h("div", { class: "start-dock" },
+      h("textarea", { class: "start-input", dir: "auto", rows: 2, "aria-label": `Message ${name}`, "aria-describedby": "start-note", placeholder: `Message ${name}…` }),
+      h("p", { class: "start-note", id: "start-note" }, "You can write already. Nothing is sent before the session is ready.")));
 }
 
 /** @param {string} words @param {"done" | "now" | "later"} state @param {number | null} ms */

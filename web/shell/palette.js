@@ -1,4 +1,4 @@
-// palette.js: find a session or a command by a few letters.
+// palette.js: find a session, a project, an agent or a command by a few letters.
 import { NAMES, needsYou } from "../shared/attention.js";
 import { closest, h, reconcile, setAttribute } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
@@ -10,16 +10,19 @@ import { newestFirst } from "./store.js";
 
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
 /** @typedef {import("./store.js").Store} Store */
-/** @typedef {{ label: string, icon: string, keys?: string, run: () => void }} PaletteCommand */
+/** `meta` says what it is or does; `mark` is the agent whose mark it has in place of an icon. @typedef {{ label: string, icon: string, mark?: string, meta?: string, keys?: string, run: () => void }} PaletteCommand */
+/** What can be found, beside sessions; `previous` is the session used before the present one. @typedef {{ commands: PaletteCommand[], projects: PaletteCommand[], agents: PaletteCommand[], previous: string | null }} Findable */
 /** @typedef {{ session: SessionSummary } | { command: PaletteCommand }} Choice */
 /** @typedef {{ title: string, choices: { choice: Choice, ranges: [number, number][] }[] }} Group */
 
 const SESSIONS_MAX = 30;
+/** Sessions that are found by the name of their project or agent only. */
+const BY_PLACE_MAX = 10;
 
 /**
- * @param {{ store: Store, commands: PaletteCommand[], open: (sessionId: string) => void, query?: string }} deps
+ * @param {{ store: Store, findable: Findable, open: (sessionId: string) => void, query?: string }} deps
  */
-export function openPalette({ store, commands, open, query = "" }) {
+export function openPalette({ store, findable, open, query = "" }) {
   const input = h("input", { class: "palette-input", type: "text", role: "combobox", "aria-label": "Search or jump to", "aria-expanded": "true", "aria-controls": "palette-list", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", placeholder: "Search or jump to…" });
   const found = h("span", { class: "palette-count", "aria-live": "polite" });
   const list = h("div", { class: "palette-list", id: "palette-list", role: "listbox", "aria-label": "Results" });
@@ -64,7 +67,7 @@ export function openPalette({ store, commands, open, query = "" }) {
   }
 
   function draw() {
-    const groups = findChoices(input.value, store, commands);
+    const groups = findChoices(input.value, store, findable);
     choices = groups.flatMap((group) => group.choices.map(({ choice }) => choice));
     let index = 0;
     reconcile(list, choices.length === 0 ? [h("p", { class: "palette-none" }, "Nothing found")] : groups.filter((group) => group.choices.length).map((group, at) =>
@@ -73,7 +76,9 @@ export function openPalette({ store, commands, open, query = "" }) {
         ...group.choices.map(({ choice, ranges }) => option(choice, ranges, index++, store)))));
     const sessions = choices.filter((choice) => "session" in choice).length;
     found.textContent = input.value.startsWith(">") ? "" : `${sessions} of ${store.state.sessions.size} sessions`;
-    select(0);
+    // Without a word typed, Enter goes back to where the user came from.
+    const before = input.value.trim() ? -1 : choices.findIndex((choice) => "session" in choice && choice.session.id === findable.previous);
+    select(Math.max(0, before));
   }
 
   input.value = query;
@@ -84,13 +89,14 @@ export function openPalette({ store, commands, open, query = "" }) {
 /**
  * @param {string} text
  * @param {Store} store
- * @param {PaletteCommand[]} commands
+ * @param {Findable} findable
  * @returns {Group[]}
  */
-export function findChoices(text, store, commands) {
+export function findChoices(text, store, { commands, projects, agents, previous }) {
   const onlyCommands = text.startsWith(">");
   const [projectPart, ...words] = text.startsWith("@") ? text.slice(1).split(" ") : [null, text];
   const query = onlyCommands ? text.slice(1) : words.join(" ");
+  const isAsked = query.trim() !== "";
   const sessions = onlyCommands ? [] : [...store.state.sessions.values()]
     .filter((session) => projectPart === null || fuzzy(projectPart ?? "", store.project(session.projectId)?.name ?? ""))
     .sort(newestFirst);
@@ -98,14 +104,31 @@ export function findChoices(text, store, commands) {
     const match = fuzzy(query, session.title);
     return match ? [{ choice: { session }, ...match }] : [];
   });
-  if (query.trim()) matched.sort((a, b) => b.score - a.score);
+  if (isAsked) matched.sort((a, b) => b.score - a.score);
+  const titled = new Set(matched.map(({ choice }) => choice.session));
+  const placed = !isAsked ? [] : sessions.filter((session) => !titled.has(session) && isIn(session, query, store)).slice(0, BY_PLACE_MAX);
   const waiting = matched.filter(({ choice }) => needsYou(choice.session.attention));
-  const rest = matched.filter(({ choice }) => !needsYou(choice.session.attention)).slice(0, SESSIONS_MAX);
-  const orders = projectPart !== null || (!onlyCommands && !query.trim()) ? [] : commands.flatMap((command) => {
-    const match = fuzzy(query, command.label);
+  const rest = matched.filter(({ choice }) => !needsYou(choice.session.attention));
+  const back = isAsked ? -1 : rest.findIndex(({ choice }) => choice.session.id === previous);
+  if (back > 0) rest.unshift(...rest.splice(back, 1));
+  const find = (/** @type {PaletteCommand[]} */ all, /** @type {string} */ part) => all.flatMap((command) => {
+    const match = fuzzy(part, command.label);
     return match ? [{ choice: { command }, ...match }] : [];
   }).sort((a, b) => b.score - a.score);
-  return [{ title: "Needs you", choices: waiting }, { title: query.trim() || projectPart !== null ? "Sessions" : "Recent", choices: rest }, { title: "Commands", choices: orders }];
+  const anywhere = projectPart === null && !onlyCommands && isAsked;
+  return [
+    { title: "Needs you", choices: waiting },
+    { title: isAsked || projectPart !== null ? "Sessions" : "Recent", choices: rest.slice(0, SESSIONS_MAX) },
+    { title: "Projects", choices: anywhere ? find(projects, query) : projectPart ? find(projects, projectPart) : [] },
+    { title: "Agents", choices: anywhere ? find(agents, query) : [] },
+    { title: "By project or agent", choices: placed.map((session) => ({ choice: { session }, ranges: [] })) },
+    { title: "Commands", choices: anywhere || onlyCommands ? find(commands, query) : [] },
+  ];
+}
+
+/** Its project or its agent has this name. @param {SessionSummary} session @param {string} query @param {Store} store */
+function isIn(session, query, store) {
+  return [store.project(session.projectId)?.name, store.agent(session.cliType)?.name].some((name) => (name ? fuzzy(query, name) : null) !== null);
 }
 
 /** @param {Choice} choice @param {[number, number][]} ranges @param {number} index @param {Store} store */
@@ -113,7 +136,8 @@ function option(choice, ranges, index, store) {
   const attributes = { class: "palette-option", role: "option", id: `palette-${index}`, "data-index": index, "aria-selected": "false" };
   if ("command" in choice) {
     const { command } = choice;
-    return h("div", attributes, icon(command.icon), marked(command.label, ranges), command.keys ? h("kbd", { class: "kbd" }, command.keys) : null);
+    return h("div", attributes, command.mark ? mark(command.mark) : icon(command.icon), marked(command.label, ranges),
+      command.meta ? h("span", { class: "palette-meta truncate" }, command.meta) : null, command.keys ? h("kbd", { class: "kbd" }, command.keys) : null);
   }
   const { session } = choice;
   const state = session.attention === "idle" ? "" : session.attention === "finished" ? reasonOf(session) : NAMES[session.attention];

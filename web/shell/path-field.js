@@ -1,6 +1,7 @@
 // path-field.js: a field for a directory, with completion inline and as a list.
 import { closest, h, reconcile, setAttribute } from "../shared/dom.js";
 import { glyph, icon } from "../shared/icons.js";
+import { HOME, pathOf } from "../shared/paths.js";
 
 /** @typedef {import("../shared/protocol.js").PathCompletion} PathCompletion */
 
@@ -33,7 +34,7 @@ export function createPathField({ complete, submit, changed }) {
   const ghost = h("span", { class: "path-ghost", "aria-hidden": "true" });
   const input = h("input", {
     class: "path-input", id, type: "text", role: "combobox", "aria-label": "Directory", "aria-autocomplete": "both", "aria-expanded": "false",
-    "aria-controls": `${id}-list`, autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+    "aria-controls": `${id}-list`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: HOME,
   });
   const tab = h("kbd", { class: "kbd", "aria-hidden": "true" }, "Tab");
   const field = h("div", { class: "path-field" }, icon("folder"), h("span", { class: "path-wrap" }, ghost, input), tab);
@@ -45,14 +46,11 @@ export function createPathField({ complete, submit, changed }) {
   let active = 0;
   /** The user moved in the list. Only then does Enter mean the directory that is marked there; else it means the text. */
   let chosen = false;
-  /** Something was typed or chosen: what stood there at first is nobody's wish. */
-  let touched = false;
   let asked = 0;
 
   input.addEventListener("input", () => {
     showError("");
     chosen = false;
-    touched = true;
     void refresh();
   });
   input.addEventListener("keydown", onKey);
@@ -64,9 +62,9 @@ export function createPathField({ complete, submit, changed }) {
 
   async function refresh() {
     const turn = (asked += 1);
-    const prefix = input.value;
+    const prefix = pathOf(input.value) || HOME;
     draw();
-    const found = prefix === "" ? [] : await complete(prefix).catch(() => []);
+    const found = await complete(prefix).catch(() => []);
     await released;
     if (turn !== asked) return;
     options = [...found].sort((a, b) => Number(a.isProject) - Number(b.isProject));
@@ -82,7 +80,6 @@ export function createPathField({ complete, submit, changed }) {
     if (step && options.length) {
       active = chosen ? (active + step + options.length) % options.length : step > 0 ? 0 : options.length - 1;
       chosen = true;
-      touched = true;
       draw();
     } else if (event.key === "Tab" && !event.shiftKey && options[active] && options[active]?.path !== input.value) take(options[active]);
     else if (event.key === "ArrowRight" && rest() && input.selectionStart === input.value.length) take(options[active]);
@@ -99,7 +96,6 @@ export function createPathField({ complete, submit, changed }) {
     input.setSelectionRange(option.path.length, option.path.length);
     input.scrollLeft = input.scrollWidth;
     chosen = false;
-    touched = true;
     showError("");
     void refresh();
   }
@@ -107,14 +103,15 @@ export function createPathField({ complete, submit, changed }) {
   /** What the marked directory adds to the text. */
   function rest() {
     const path = options[active]?.path ?? "";
-    return input.value !== "" && begins(path, input.value) ? path.slice(input.value.length).replace(/\/$/, "") : "";
+    const typed = pathOf(input.value);
+    return typed !== "" && begins(path, typed) ? path.slice(typed.length).replace(/\/$/, "") : "";
   }
 
   function draw() {
-    const typed = input.value;
+    const typed = pathOf(input.value) || HOME;
     if (!options.some(({ path }) => begins(path, typed))) options = [];
     const shown = options.filter(({ path }) => path !== typed);
-    reconcile(ghost, [document.createTextNode(typed), h("span", {}, rest())]);
+    reconcile(ghost, [document.createTextNode(input.value), h("span", {}, rest())]);
     tab.hidden = shown.length === 0;
     reconcile(list, options.map((option, index) => row(option, index, typed)));
     list.hidden = options.length === 0;
@@ -132,7 +129,7 @@ export function createPathField({ complete, submit, changed }) {
     return h("div", { class: "path-option", role: "option", id: `${id}-${index}`, "data-index": index, "aria-selected": String(chosen && index === active), "data-offered": !chosen && index === active && typed !== option.path, "data-known": option.isProject },
       icon("folder"),
       h("span", { class: "path-name truncate" }, h("b", {}, name.slice(0, matched)), name.slice(matched)),
-      option.isProject ? h("span", { class: "path-note" }, "Already added") : null);
+      option.isProject ? h("span", { class: "path-note" }, "Already added") : option.isRepository ? h("span", { class: "path-note" }, "git") : null);
   }
 
   /** @param {string} text */
@@ -149,11 +146,8 @@ export function createPathField({ complete, submit, changed }) {
 
   return {
     field, list, alert, input, showError, refresh,
-    /** The directory meant: the one chosen in the list, else what was typed; nothing while nobody said anything. */
-    value() {
-      if (!touched) return "";
-      return (chosen ? options[active]?.path : undefined) ?? input.value.trim();
-    },
+    /** The directory meant: the one chosen in the list, else what was typed; empty while the field is. */
+    value: () => (chosen ? options[active]?.path : undefined) ?? pathOf(input.value),
   };
 }
 

@@ -16,10 +16,10 @@ import { redraw } from "./redraw.js";
 const KEYS_MAX = 9;
 
 /**
- * @param {{ store: Store, projectId: string, create: (projectId: string, cliType: string) => void }} deps
+ * @param {{ store: Store, projectId: string, agent?: string, create: (projectId: string, cliType: string) => void }} deps `agent`: the one to offer first.
  * @returns {{ update: () => void, closed: () => boolean }}
  */
-export function openPicker({ store, projectId, create }) {
+export function openPicker({ store, projectId, agent, create }) {
   let project = projectId;
   const name = h("span", { class: "truncate" });
   const choose = h("button", { class: "button", type: "button", "data-kind": "secondary", "aria-haspopup": "menu", "aria-expanded": "false" }, icon("folder"), h("span", { class: "visually-hidden" }, "Project: "), name, icon("chevron-down"));
@@ -67,7 +67,7 @@ export function openPicker({ store, projectId, create }) {
   }
 
   function focusOption() {
-    const last = load("last-agent");
+    const last = agent ?? store.project(project)?.defaults?.cliType ?? load("last-agent");
     const wanted = list.querySelector(`[data-cli-type="${CSS.escape(String(last))}"]:not([aria-disabled])`) ?? list.querySelector(".picker-option:not([aria-disabled])");
     if (wanted instanceof HTMLElement) wanted.focus();
   }

@@ -24,6 +24,9 @@ const ALLOWED = new Set(["session:send", "session:cancel", "session:page", "sess
 const SEEN_MS = 0;
 const UNSEEN_MS = 250;
 
+/** How long a new session waits for the page that will show it. Until then, what is typed goes to the starting page. */
+const SPARE_MS = 10_000;
+
 /** Sessions that are loaded before anybody looks at them. Each has a page of its own, which is not cheap. */
 const PREPARED_MAX = 12;
 
@@ -44,6 +47,8 @@ export function mountPortlets(root, { store, request, spoke }) {
   let frames = 0;
   /** Loaded while there was time, for whatever is opened next; it has no session yet. @type {Portlet | null} */
   let spare = null;
+  /** Who waits for it to be loaded. @type {(() => void)[]} */
+  const spareAwaited = [];
   /** Sessions to load when there is time. @type {string[]} */
   let waiting = [];
 
@@ -57,6 +62,7 @@ export function mountPortlets(root, { store, request, spoke }) {
       Object.assign(portlet, { ready: true, loads: portlet.loads + 1, seq: 0, instance: "" });
       portlet.handover.clear();
       if (portlet !== spare) greet(portlet);
+      else for (const go of spareAwaited.splice(0)) go();
       loadMore();
     } else if (portlet === spare) return;
     else if (message.kind === "retry") void open(portlet);
@@ -70,7 +76,10 @@ export function mountPortlets(root, { store, request, spoke }) {
     tell(portlet, { kind: "online", online });
     tellContext(portlet);
     tell(portlet, { kind: "visible", visible: portlet.sessionId === current });
-    if (portlet.focus && portlet.sessionId === current) focus(portlet, portlet.focus);
+    // The user may have gone elsewhere while it was loaded.
+    const isAwaited = document.activeElement === portlet.frame || document.activeElement === document.body;
+    if (portlet.focus && portlet.sessionId === current && isAwaited) focus(portlet, portlet.focus);
+    portlet.focus = null;
     void open(portlet);
   }
 
@@ -98,7 +107,7 @@ export function mountPortlets(root, { store, request, spoke }) {
     const session = store.state.sessions.get(portlet.sessionId);
     if (!session) return;
     tell(portlet, { kind: "context", context: {
-      session, home: store.state.home, status: store.statusOf(session),
+      session, home: store.state.home, hasDisplay: store.state.hasDisplay, status: store.statusOf(session),
       agent: store.agent(session.cliType) ?? null, project: store.project(session.projectId) ?? null,
     } });
   }
@@ -200,6 +209,14 @@ export function mountPortlets(root, { store, request, spoke }) {
       const isLive = (/** @type {string} */ id) => ["live", "resumed"].includes(store.state.sessions.get(id)?.continuity ?? "");
       waiting = sessionIds.filter((id) => isLive(id) && !portlets.get(id)?.wanted).slice(0, PREPARED_MAX);
       loadMore();
+    },
+    /** A page is loaded for the session that is opened next, so that keys pressed then reach it. @returns {Promise<void>} */
+    async whenPrepared() {
+      spare ??= load();
+      if (!spare.ready) await new Promise((resolve) => {
+        spareAwaited.push(() => resolve(undefined));
+        setTimeout(resolve, SPARE_MS);
+      });
     },
     /** @param {string | null} sessionId */
     show(sessionId) {

@@ -5,7 +5,7 @@ import { openDialog } from "./dialog.js";
 /** @typedef {import("./store.js").Store} Store */
 
 /**
- * Nothing is deleted and it can be taken back, so that only work that would go on unseen is worth a question.
+ * Nothing is deleted and it can be taken back. Turns that run are stopped and stay so, which is worth a question.
  * @param {{ store: Store, projectId: string, remove: () => void }} deps
  */
 export function removeProject({ store, projectId, remove }) {
@@ -13,7 +13,7 @@ export function removeProject({ store, projectId, remove }) {
   const working = store.sessionsOf(projectId).filter(({ attention }) => attention === "working" || attention === "needs_permission").length;
   if (!project || working === 0) return remove();
   const form = h("form", { method: "dialog" }, h("h2", {}, `Remove ${project.name} from the sidebar?`),
-    h("p", {}, `${working === 1 ? "A turn is still running in it and goes on" : `${working} turns are still running in it and go on`} unseen. Nothing is deleted: add the directory again and its sessions are back.`),
+    h("p", {}, `${working === 1 ? "A turn is still running in it and will be stopped" : `${working} turns are still running in it and will be stopped`}. Nothing is deleted: add the directory again and its sessions are back.`),
     h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"), h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Remove")));
   const dialog = openDialog({ label: "Remove project", className: "text-dialog" }, form);
   form.addEventListener("submit", remove);

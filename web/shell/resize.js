@@ -50,6 +50,7 @@ export function mountResize(app, separator) {
   });
 
   return {
+    isHidden: () => app.dataset.sidebar === "hidden",
     toggle() {
       const hidden = app.dataset.sidebar !== "hidden";
       if (hidden) app.dataset.sidebar = "hidden";

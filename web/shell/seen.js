@@ -1,5 +1,5 @@
 // seen.js: tells the server that the user has seen how a session ended, once it was in view for a second.
-import { needsYou } from "../shared/attention.js";
+import { isUnseen } from "../shared/attention.js";
 
 const IN_VIEW_MS = 1000;
 
@@ -10,7 +10,7 @@ export function watchSeen({ session, seen }) {
 
   function check() {
     const current = document.visibilityState === "visible" ? session() : undefined;
-    const id = current && needsYou(current.attention) && current.attention !== "needs_permission" ? current.id : null;
+    const id = current && isUnseen(current.attention) && current.attention !== "needs_permission" ? current.id : null;
     if (watching?.id === id) return;
     if (watching) clearTimeout(watching.timer);
     watching = null;

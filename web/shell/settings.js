@@ -1,15 +1,17 @@
-// settings.js: what the user can choose for this browser.
+// settings.js: what the user can choose for this browser, and which browsers are let in.
 import { h } from "../shared/dom.js";
 import { chooseTheme, themeChoice } from "../shared/theme.js";
+import { createBrowsers } from "./browsers.js";
 import { hint, openDialog } from "./dialog.js";
+import { createOpenersSection } from "./settings-openers.js";
 
 /** @type {["system" | "dark" | "light", string][]} */
 const THEMES = [["system", "As the system"], ["dark", "Dark"], ["light", "Light"]];
 
 /**
- * @param {{ notifier: ReturnType<typeof import("./notifier.js").createNotifier>, themeChanged: () => void, version: string }} deps
+ * @param {{ notifier: ReturnType<typeof import("./notifier.js").createNotifier>, themeChanged: () => void, version: string, hasDisplay: boolean, request: import("./settings-openers.js").Request }} deps
  */
-export function openSettings({ notifier, themeChanged, version }) {
+export function openSettings({ notifier, themeChanged, version, hasDisplay, request }) {
   const themes = THEMES.map(([value, words]) => h("label", { class: "setting-choice" },
     h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), words));
   const box = h("input", { type: "checkbox", name: "notifications", checked: notifier.isOn(), disabled: !notifier.isPossible(), "aria-describedby": "notifications-note" });
@@ -18,7 +20,9 @@ export function openSettings({ notifier, themeChanged, version }) {
     h("div", { class: "dialog-body" },
       h("h2", {}, "Settings"),
       h("fieldset", {}, h("legend", {}, "Theme"), ...themes),
-      h("fieldset", {}, h("legend", {}, "Notifications"), h("label", { class: "setting-choice" }, box, "Desktop notifications"), note)),
+      h("fieldset", {}, h("legend", {}, "Notifications"), h("label", { class: "setting-choice" }, box, "Desktop notifications"), note),
+      createOpenersSection({ hasDisplay, request }),
+      createBrowsers()),
     h("div", { class: "dialog-foot" }, h("span", {}, version ? `Liminal Builder ${version}` : ""), h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
   const dialog = openDialog({ label: "Settings", className: "settings" }, form);
   form.addEventListener("change", async (event) => {

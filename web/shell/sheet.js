@@ -1,6 +1,7 @@
 // sheet.js: shows the session in front, or the page that stands for it.
 import { closest, find } from "../shared/dom.js";
 import { copyText } from "../shared/clipboard.js";
+import { isOpen } from "./dialog.js";
 import { createFirstRun } from "./first-run.js";
 import { failedPage, noSessionPage, startingPage } from "./pages.js";
 import { redraw } from "./redraw.js";
@@ -16,7 +17,40 @@ import { redraw } from "./redraw.js";
  */
 export function mountSheet(root, { store, workspace, actions, show, open, newSession }) {
   const page = find(root, "#page");
-  const firstRun = createFirstRun({ complete: actions.complete, add: actions.addProject });
+  const firstRun = createFirstRun(actions.adding());
+
+  /** The start whose field has had focus: from then on the user decides what has it. */
+  let entered = "";
+
+  page.addEventListener("input", ({ target }) => {
+    const start = workspace.currentStart();
+    if (start && target instanceof HTMLTextAreaElement) workspace.setDraft(start.key, target.value);
+  });
+  page.addEventListener("keydown", (event) => {
+    // There is nothing to send it to yet.
+    if (event.key === "Enter" && !event.shiftKey && closest(event, ".start-input")) event.preventDefault();
+  });
+  // Whoever types on after the picker means the new session, also before its page is drawn.
+  addEventListener("keydown", (event) => {
+    const start = workspace.currentStart();
+    const isTyped = (event.key.length === 1 || event.key === "Enter") && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (!start || !isTyped || isOpen() || document.activeElement?.matches("input, textarea")) return;
+    if (entered === start.key && document.activeElement !== document.body) return;
+    draw([], []);
+    if (!focusStart()) return;
+    event.stopPropagation();
+    if (event.key === "Enter") event.preventDefault();
+  }, { capture: true });
+
+  /** @returns {boolean} The session in front is being started, and its field has focus. */
+  function focusStart() {
+    const start = workspace.currentStart();
+    const field = page.querySelector(".start-input");
+    if (!start || !(field instanceof HTMLTextAreaElement)) return false;
+    entered = start.key;
+    field.focus();
+    return true;
+  }
 
   page.addEventListener("click", (event) => {
     const button = closest(event, "[data-do], [data-open], [data-reconnect]");
@@ -29,7 +63,7 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
       case "copy": return void copyText(button.dataset.text ?? "", button);
       case "check-agents": return actions.refreshAgents();
       case "cancel-start": return void (start && workspace.end(start.key));
-      case "retry": return void (failure && actions.createSession(failure.projectId, failure.cliType));
+      case "retry": return void (failure && actions.createSession(failure.projectId, failure.cliType, failure.draft));
       case "dismiss": return workspace.dismiss();
       case "other-agent":
         workspace.dismiss();
@@ -37,30 +71,36 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     }
   });
 
-  /** The page that is to be seen; none where the session itself is. @param {Need[]} needs @param {string | null} current @returns {Node | null} */
-  function pageOf(needs, current) {
+  /** The page that is to be seen; none where the session itself is. @param {Need[]} needs @param {Need[]} finished @param {string | null} current @returns {Node | null} */
+  function pageOf(needs, finished, current) {
     const start = workspace.currentStart();
     const failure = workspace.failure();
     if (start) return startingPage(store, start);
     if (failure) return failedPage(store, failure);
     if (!store.state.ready || (current !== null && waitsForList())) return null;
-    return store.state.projects.length === 0 ? firstRun.root : noSessionPage(store, needs);
+    return store.state.projects.length === 0 ? firstRun.root : noSessionPage(store, needs, finished);
   }
 
-  return {
-    /** @param {Need[]} needs */
-    update(needs) {
-      const current = workspace.current();
-      const known = current !== null && store.state.sessions.has(current);
-      show(known ? current : null);
-      const wanted = known ? null : pageOf(needs, current);
-      const fresh = wanted === firstRun.root && !firstRun.root.isConnected;
-      if (wanted === firstRun.root) firstRun.update(store.state.agents);
-      redraw(page, wanted ? [wanted] : []);
-      page.hidden = known;
-      if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();
-    },
-  };
+  return { update: draw, focusStart };
+
+  /** @param {Need[]} needs @param {Need[]} finished */
+  function draw(needs, finished) {
+    const current = workspace.current();
+    const known = current !== null && store.state.sessions.has(current);
+    show(known ? current : null);
+    const wanted = known ? null : pageOf(needs, finished, current);
+    const fresh = wanted === firstRun.root && !firstRun.root.isConnected;
+    if (wanted === firstRun.root) firstRun.update(store.state.agents);
+    redraw(page, wanted ? [wanted] : []);
+    page.hidden = known;
+    const start = workspace.currentStart();
+    const field = page.querySelector(".start-input");
+    // A page that is drawn anew starts with what was typed for its session.
+    if (start && field instanceof HTMLTextAreaElement && field.value !== workspace.draft(start.key)) field.value = workspace.draft(start.key);
+    if (start && entered !== start.key && !isOpen()) focusStart();
+    if (fresh) firstRun.offer();
+    if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();
+  }
 
   /** A restored tab whose project's list has not come yet. */
   function waitsForList() {

@@ -1,6 +1,7 @@
 // socket.js: the page's one connection. Requests become promises; a lost connection is tried again for ever. The WebSocket
 // itself is in line.js, which runs in a worker.
 // Whether the server is there again is asked by a plain request: browsers hold back a WebSocket after many that failed.
+import { createPolicy } from "../shared/trusted.js";
 import { openLine } from "./line.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
@@ -8,12 +9,23 @@ import { openLine } from "./line.js";
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {{ resolve: (frame: ServerFrame) => void, reject: (error: RequestError) => void }} Waiting */
 
+/** The one script that runs in a thread of its own. */
+const WORKER = new URL("./line-worker.js", import.meta.url).href;
+const workers = createPolicy("liminal-worker", { scriptUrl: () => WORKER });
+
 /** Pauses between attempts; the last one repeats. */
 const RETRY_MS = [500, 1000, 1500];
 /** The pause in a window that nobody sees. */
 const HIDDEN_MS = 5000;
 /** The pauses of a window that is not let in: only a person can change that. The first may be a server that just starts. */
 const REFUSED_MS = [1500, 5000, 10_000, 30_000];
+
+/** For the server to greet. It does so at once: one that takes longer does not work, or is another program. */
+const GREETING_MS = 10_000;
+/** What is said of a request without a connection, */
+const OFFLINE = "Liminal Builder is not running.";
+/** and of one on a connection on which the server never said a word. It is tried again, as after every loss. */
+const SILENT = "Liminal Builder does not answer. Trying again. If it stays so, restart it.";
 
 /** A request the server answered with an error, or could not answer. */
 export class RequestError extends Error {
@@ -34,7 +46,7 @@ export class RequestError extends Error {
 export function createSocket({ heard, opened, lost }) {
   /** @type {Map<string, Waiting>} */
   const waiting = new Map();
-  /** Sends. @type {((text: string) => void) | null} */
+  /** @type {import("./line.js").Line | null} */
   let line = null;
   /** The server has greeted on this line: it listens. */
   let greeted = false;
@@ -79,9 +91,16 @@ export function createSocket({ heard, opened, lost }) {
     const current = dial(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws?view=1`, (news) => {
       if (line !== current) return;
       if (news.kind === "frames") news.frames.forEach(take);
-      else end();
+      else end(OFFLINE);
     });
     line = current;
+    // In this thread: one that never comes up, or never connects, is noticed too.
+    const greeting = setTimeout(() => {
+      if (line !== current) return;
+      // Not by its end: a peer that says nothing need not answer our closing either.
+      end(SILENT);
+      current.close();
+    }, GREETING_MS);
 
     /** @param {ServerFrame} frame */
     function take(frame) {
@@ -89,8 +108,9 @@ export function createSocket({ heard, opened, lost }) {
         attempt = 0;
         refusals = 0;
         greeted = true;
+        clearTimeout(greeting);
         heard(frame);
-        early.splice(0).forEach(current);
+        early.splice(0).forEach(current.send);
         opened();
         return;
       }
@@ -99,10 +119,12 @@ export function createSocket({ heard, opened, lost }) {
       settle(frame);
     }
 
-    function end() {
+    /** @param {string} message */
+    function end(message) {
+      clearTimeout(greeting);
       line = null;
       early = [];
-      const gone = new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." });
+      const gone = new RequestError({ code: "OFFLINE", message });
       for (const { reject } of waiting.values()) reject(gone);
       waiting.clear();
       // The first attempt of all may meet no server; later ones are made only to one that is there.
@@ -136,13 +158,13 @@ export function createSocket({ heard, opened, lost }) {
     request(message) {
       return new Promise((resolve, reject) => {
         if (!line) {
-          reject(new RequestError({ code: "OFFLINE", message: "Liminal Builder is not running." }));
+          reject(new RequestError({ code: "OFFLINE", message: OFFLINE }));
           return;
         }
         const requestId = `r${nextId++}`;
         waiting.set(requestId, { resolve, reject });
         const text = JSON.stringify({ ...message, requestId });
-        if (greeted) line(text);
+        if (greeted) line.send(text);
         else early.push(text);
       });
     },
@@ -154,12 +176,13 @@ export function createSocket({ heard, opened, lost }) {
  * where there is none to be had.
  * @param {string} url
  * @param {(news: import("./line.js").LineNews) => void} tell
- * @returns {(text: string) => void} Sends.
+ * @returns {import("./line.js").Line}
  */
 function dial(url, tell) {
   if (typeof Worker === "undefined") return openLine(url, tell);
-  const worker = new Worker(new URL("./line-worker.js", import.meta.url), { type: "module" });
-  let send = (/** @type {string} */ text) => worker.postMessage(text);
+  const worker = new Worker(workers.scriptUrl(WORKER), { type: "module" });
+  /** In this thread, if there is no other. @type {import("./line.js").Line | null} */
+  let own = null;
   let isUp = false;
   worker.addEventListener("message", ({ data }) => {
     isUp = true;
@@ -169,8 +192,15 @@ function dial(url, tell) {
   worker.addEventListener("error", () => {
     worker.terminate();
     if (isUp) tell({ kind: "closed" });
-    else send = openLine(url, tell);
+    else own = openLine(url, tell);
   });
   worker.postMessage(url);
-  return (text) => send(text);
+  return {
+    send: (text) => (own ? own.send(text) : worker.postMessage(text)),
+    close() {
+      own?.close();
+      // Its connection ends with it.
+      worker.terminate();
+    },
+  };
 }

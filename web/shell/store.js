@@ -21,6 +21,8 @@ export function createStore() {
     home: "",
     instance: "",
     version: "",
+    /** The server's machine can show an editor or a terminal. */
+    hasDisplay: false,
     /** The server is there. While it is not, nothing is known of what runs. */
     online: false,
     /** The list of projects has come at least once. */
@@ -113,6 +115,7 @@ export function createStore() {
         state.home = frame.home;
         state.instance = frame.instance;
         state.version = frame.version;
+        state.hasDisplay = frame.hasDisplay;
         state.sessionStatuses.clear();
         state.agentStatuses.clear();
         break;
@@ -124,6 +127,10 @@ export function createStore() {
         break;
       case "project:added":
         state.projects = inOrder(state.projects.filter(({ id }) => id !== frame.project.id), frame.project);
+        changes.projects = true;
+        break;
+      case "project:updated":
+        state.projects = state.projects.map((project) => (project.id === frame.project.id ? frame.project : project));
         changes.projects = true;
         break;
       case "project:removed":

@@ -4,6 +4,7 @@ import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, mark, markName, setGlyph, setIcon } from "../shared/icons.js";
 import { nav } from "../shared/keys.js";
 import { driveTabDrag } from "./tab-drag.js";
+import { tabWidths } from "./tab-widths.js";
 
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
 /** @typedef {{ id: string, title: string, cliType: string, attention: Attention, current: boolean, provisional: boolean, controls: string | null }} TabView */
@@ -11,6 +12,11 @@ import { driveTabDrag } from "./tab-drag.js";
  * @typedef {{ activate: (id: string) => void, close: (id: string) => void, move: (id: string, to: number) => void,
  *   menu: (id: string, at: { x: number, y: number }) => void }} TabActions
  */
+
+/** What a tab holds beside its title: borders, padding, mark, glyph and ×, and the gaps between them; as in tabs.css. */
+const AROUND_TITLE_PX = 2 + 9 + 14 + 8 + 8 + 16 + 22;
+/** The gap between the parts of the bar. */
+const BAR_GAP_PX = 4;
 
 /**
  * @param {HTMLElement} root
@@ -20,9 +26,35 @@ export function mountTabBar(root, actions) {
   const show = h("button", { class: "icon-button show-sidebar", type: "button", "data-command": "sidebar", "aria-label": "Show sidebar", title: "Show sidebar" }, icon("sidebar"));
   const strip = h("div", { class: "tab-strip", role: "tablist", "aria-label": "Open sessions" });
   const add = h("button", { class: "icon-button new-tab", type: "button", "data-command": "new-session", "aria-label": "New session", title: `New session (${nav("N")})` }, icon("plus"));
-  root.append(show, strip, add);
+  const all = h("button", { class: "icon-button all-tabs", type: "button", "data-command": "open-sessions", "aria-label": "All tabs", title: "All tabs", "aria-haspopup": "menu", "aria-expanded": "false", hidden: true }, icon("chevron-down"));
+  root.append(show, strip, add, all);
   /** @type {Map<string, HTMLElement>} */
   const tabs = new Map();
+  const titleWidth = measureTitles(strip);
+  /** Room for the tabs; measured when something around them changes its size, never while they are drawn. */
+  let room = Infinity;
+  /** @type {TabView[]} */
+  let drawn = [];
+  const watcher = new ResizeObserver(() => {
+    const { paddingLeft, paddingRight } = getComputedStyle(root);
+    const others = [show, add].reduce((sum, node) => sum + (node.offsetWidth ? node.offsetWidth + BAR_GAP_PX : 0), 0);
+    const now = root.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - others;
+    if (now === room) return;
+    room = now;
+    fit();
+  });
+  for (const node of [root, show, add]) watcher.observe(node);
+
+  /** Gives each tab its width. A title of any state fits, so that no state moves a tab. */
+  function fit() {
+    const { widths, fits } = tabWidths(drawn.map(({ title }) => titleWidth(title) + AROUND_TITLE_PX), room);
+    drawn.forEach(({ id }, at) => {
+      const node = tabs.get(id);
+      const width = `${widths[at]}px`;
+      if (node && node.style.width !== width) node.style.setProperty("width", width);
+    });
+    if (all.hidden !== fits) all.hidden = fits;
+  }
 
   strip.addEventListener("click", (event) => {
     const tab = closest(event, ".tab");
@@ -47,10 +79,10 @@ export function mountTabBar(root, actions) {
   strip.addEventListener("keydown", (event) => {
     const tab = closest(event, ".tab");
     if (!tab?.dataset.id || event.ctrlKey || event.metaKey || event.altKey) return;
-    const all = /** @type {HTMLElement[]} */ ([...strip.children]);
-    const at = all.indexOf(tab);
-    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: all.length - 1 }[event.key];
-    if (to !== undefined) focusTab(all[(to + all.length) % all.length]);
+    const others = /** @type {HTMLElement[]} */ ([...strip.children]);
+    const at = others.indexOf(tab);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: others.length - 1 }[event.key];
+    if (to !== undefined) focusTab(others[(to + others.length) % others.length]);
     else if (event.key === "Delete") actions.close(tab.dataset.id);
     else return;
     event.preventDefault();
@@ -88,9 +120,11 @@ export function mountTabBar(root, actions) {
     /** @param {TabView[]} views */
     update(views) {
       const before = strip.querySelector(".tab[data-current]");
+      drawn = views;
       reconcile(strip, views.map(draw));
       const ids = new Set(views.map(({ id }) => id));
       for (const id of tabs.keys()) if (!ids.has(id)) tabs.delete(id);
+      fit();
       const first = strip.querySelector('[role="tab"]');
       if (first && !strip.querySelector('[role="tab"][tabindex="0"]')) first.setAttribute("tabindex", "0");
       const now = strip.querySelector(".tab[data-current]");
@@ -109,4 +143,29 @@ function create(view) {
   return h("div", { class: "tab", role: "presentation", "data-id": view.id, draggable: view.provisional ? null : "true" },
     h("button", { class: "tab-button", type: "button", role: "tab" }, mark(view.cliType), h("span", { class: "tab-title truncate", dir: "auto" }), h("span", { class: "tab-slot" }, glyph("idle"))),
     h("span", { class: "tab-close", "aria-hidden": "true", title: `Close (${nav("W")})` }, icon("close")));
+}
+
+/** Titles kept with their widths; a tab that is closed costs its title for so long. */
+const TITLES_MAX = 500;
+
+/**
+ * How wide a title is in its heaviest weight. It is measured beside the page, which is not laid out for it.
+ * @param {HTMLElement} near Text is set as here.
+ * @returns {(title: string) => number}
+ */
+function measureTitles(near) {
+  /** @type {Map<string, number>} */
+  const known = new Map();
+  const context = document.createElement("canvas").getContext("2d");
+  const { fontFamily, fontSize } = getComputedStyle(near);
+  if (context) context.font = `600 ${fontSize} ${fontFamily}`;
+  return (title) => {
+    let width = known.get(title);
+    if (width === undefined) {
+      if (known.size >= TITLES_MAX) known.clear();
+      width = Math.ceil(context?.measureText(title).width ?? 0) + 1;
+      known.set(title, width);
+    }
+    return width;
+  };
 }

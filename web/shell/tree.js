@@ -1,5 +1,5 @@
 // tree.js: the projects and their sessions, as a tree. Rows are keyed and patched, never rebuilt.
-import { mostUrgent, needsYou } from "../shared/attention.js";
+import { isUnseen, mostUrgent } from "../shared/attention.js";
 import { closest, h, reconcile } from "../shared/dom.js";
 import { parentName } from "../shared/paths.js";
 import { load, save, watch } from "../shared/storage.js";
@@ -8,7 +8,7 @@ import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionR
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("../shared/protocol.js").Project} Project */
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
-/** @typedef {{ group: HTMLElement, row: HTMLElement, empty: HTMLElement, fold: HTMLElement, sessions: Map<string, HTMLElement>, unfolded: boolean }} Branch */
+/** @typedef {{ group: HTMLElement, row: HTMLElement, empty: HTMLElement, fold: HTMLElement, sessions: Map<string, HTMLElement>, unfolded: boolean, order: string[] }} Branch `order`: the sessions that are shown, as they stand. */
 
 /** Sessions of a project that are shown before "Show n more". */
 const SHOWN_MAX = 20;
@@ -21,19 +21,23 @@ const inSight = matchMedia("(pointer: coarse), (max-width: 719px)");
 
 /**
  * @param {HTMLElement} root
- * @param {{ store: Store, activeSession: () => string | null }} deps
+ * @param {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null }} deps
  */
-export function mountTree(root, { store, activeSession }) {
+export function mountTree(root, { store, hold, activeSession }) {
   /** @type {Map<string, Branch>} */
   const branches = new Map();
   /** What is collapsed, as any window left it last. @type {Record<string, unknown>} */
   let collapsed = {};
   /** Projects that are not drawn as they are now. @type {Set<string>} */
   const waiting = new Set();
+  /** Projects whose rows stand in another order than they should, because the user points at them. @type {Set<string>} */
+  const deferred = new Set();
   /** The rest of them is drawn soon. */
   let later = false;
   /** A project to give focus to as soon as it is drawn. @type {string | null} */
   let awaited = null;
+  /** A project whose New session gets focus as soon as its sessions are known; `focused` had it before. @type {{ projectId: string, focused: Element | null } | null} */
+  let awaitedNew = null;
 
   /** Where nothing is kept, what this window knows stands. */
   function readCollapsed() {
@@ -58,7 +62,7 @@ export function mountTree(root, { store, activeSession }) {
       h("span", {}, "No sessions yet"),
       h("button", { class: "link-button", type: "button", "data-do": "new-session", tabindex: -1 }, "New Session"));
     const fold = h("div", { class: "row fold-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-fold": project.id });
-    const made = { group: h("div", { class: "project", role: "group", "data-project-group": project.id }, row), row, empty, fold, sessions: new Map(), unfolded: false };
+    const made = { group: h("div", { class: "project", role: "group", "data-project-group": project.id }, row), row, empty, fold, sessions: new Map(), unfolded: false, order: [] };
     branches.set(project.id, made);
     return made;
   }
@@ -66,7 +70,21 @@ export function mountTree(root, { store, activeSession }) {
   /** @param {SessionSummary[]} list @param {Branch} own */
   function shown(list, own) {
     if (own.unfolded || list.length <= SHOWN_MAX + 1) return list;
-    return list.filter((session, at) => at < SHOWN_MAX || needsYou(session.attention) || session.id === activeSession());
+    return list.filter((session, at) => at < SHOWN_MAX || isUnseen(session.attention) || session.id === activeSession());
+  }
+
+  /**
+   * Rows keep their places while the user points at them; what is new stands below them for so long.
+   * @param {SessionSummary[]} wanted @param {Branch} own @param {string} projectId
+   */
+  function inPlace(wanted, own, projectId) {
+    deferred.delete(projectId);
+    if (own.order.length === 0 || !hold.keepsOrder()) return wanted;
+    const before = own.order.flatMap((id) => store.state.sessions.get(id) ?? []);
+    const known = new Set(own.order);
+    const kept = [...before, ...wanted.filter(({ id }) => !known.has(id))];
+    if (kept.some(({ id }, at) => id !== wanted[at]?.id)) deferred.add(projectId);
+    return kept;
   }
 
   /** A project's own row. @param {Project} project */
@@ -87,8 +105,10 @@ export function mountTree(root, { store, activeSession }) {
     const { own, list, expanded } = drawHeader(project);
     /** @type {Node[]} */
     const nodes = [own.row];
-    if (expanded) {
-      const visible = shown(list, own);
+    if (!expanded) own.order = [];
+    else {
+      const visible = inPlace(shown(list, own), own, project.id);
+      own.order = visible.map(({ id }) => id);
       const now = Date.now();
       for (const session of visible) nodes.push(drawSession(own, session, now));
       if (visible.length < list.length) {
@@ -99,7 +119,28 @@ export function mountTree(root, { store, activeSession }) {
     }
     for (const id of own.sessions.keys()) if (!store.state.sessions.has(id)) own.sessions.delete(id);
     reconcile(own.group, nodes);
+    if (awaitedNew?.projectId === project.id) focusAwaitedNew(awaitedNew);
     return nodes.length;
+  }
+
+  /** Unless the user moved focus while the list was on its way. @param {{ projectId: string, focused: Element | null }} awaited */
+  function focusAwaitedNew({ projectId, focused }) {
+    const now = document.activeElement;
+    // The sheet has focus where what had it is gone, and nobody chose it.
+    if (now === focused || now === null || now === document.body || now.id === "sheet") return focusNewSession(projectId);
+    if (store.state.listed.has(projectId)) awaitedNew = null;
+  }
+
+  /** @param {string} projectId */
+  function focusNewSession(projectId) {
+    const own = branches.get(projectId);
+    const isKnown = own?.group.isConnected && store.state.listed.has(projectId);
+    awaitedNew = isKnown ? null : { projectId, focused: document.activeElement };
+    if (!own || !isKnown) return;
+    const row = own.empty.isConnected ? own.empty : own.row;
+    makeTabStop(row);
+    const button = row.querySelector('[data-do="new-session"]');
+    if (button instanceof HTMLElement) button.focus();
   }
 
   /** @param {Branch} own @param {SessionSummary} session @param {number} now */
@@ -164,9 +205,14 @@ export function mountTree(root, { store, activeSession }) {
   function focusRow(group) {
     const row = group?.firstElementChild;
     if (!(row instanceof HTMLElement)) return;
+    makeTabStop(row);
+    row.focus();
+  }
+
+  /** @param {HTMLElement} row */
+  function makeTabStop(row) {
     for (const other of root.querySelectorAll('[tabindex="0"]')) if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
     row.tabIndex = 0;
-    row.focus();
   }
 
   return {
@@ -192,6 +238,12 @@ export function mountTree(root, { store, activeSession }) {
       for (const id of changes.sessions) waiting.add(id);
       drawWithFrame();
     },
+    /** Rows may change places again. */
+    release() {
+      if (deferred.size === 0) return;
+      for (const id of deferred) waiting.add(id);
+      drawWithFrame();
+    },
     /** Times have gone by. */
     redraw() {
       for (const { id } of store.state.projects) waiting.add(id);
@@ -211,9 +263,11 @@ export function mountTree(root, { store, activeSession }) {
     /** @param {string} projectId */
     unfold(projectId) {
       const own = branches.get(projectId);
-      if (own) own.unfolded = true;
+      if (own) Object.assign(own, { unfolded: true, order: [] });
       redrawOne(projectId);
     },
+    /** Gives focus to what starts a session in a project, now or when it comes. */
+    focusNewSession,
     /** Gives focus to a project's row, now or when it comes. @param {string} projectId */
     focusProject(projectId) {
       const own = branches.get(projectId);

@@ -7,16 +7,28 @@ import { closeTab, fromStored, mergeTabs, moveTab, openTab, renameTab, restoreTa
 /** @typedef {import("./pages.js").Failure} Failure */
 /** @typedef {ReturnType<typeof createWorkspace>} Workspace */
 
+/** Sessions whose order of use is remembered; more than anybody goes back to. */
+const USED_MAX = 50;
+
 /** @param {() => void} changed */
 export function createWorkspace(changed) {
   let tabs = fromStored(own.load("tabs") ?? load("tabs"));
   /** @type {Start[]} */
   let starts = [];
+  /** What was typed while a session starts, by the start's key. @type {Map<string, string>} */
+  const typed = new Map();
   /** A start or a failure that is in front of the active tab. @type {{ start: string } | { failure: Failure } | null} */
   let front = null;
 
+  /** Sessions in the order they were last in front, newest first. */
+  let used = readUsed(tabs.active);
+
   /** @param {import("./tabs-model.js").Tabs} next */
   function set(next) {
+    if (next.active !== null && next.active !== used[0]) {
+      used = [next.active, ...used.filter((id) => id !== next.active)].slice(0, USED_MAX);
+      own.save("used", used);
+    }
     save("tabs", toStored(mergeTabs(fromStored(load("tabs")), tabs, next)));
     own.save("tabs", toStored(next));
     tabs = next;
@@ -25,6 +37,8 @@ export function createWorkspace(changed) {
 
   return {
     order: () => tabs.order,
+    /** The session that was in front before the one that is, or was, in front now. */
+    previous: () => (front === null ? used.find((id) => id !== tabs.active) : used[0]) ?? null,
     starts: () => starts,
     /** The session in view. */
     current: () => (front === null ? tabs.active : null),
@@ -51,13 +65,16 @@ export function createWorkspace(changed) {
     },
     /** @param {string} from @param {string} to */
     rename(from, to) {
+      used = used.map((id) => (id === from ? to : id));
       set(renameTab(tabs, from, to));
     },
-    /** Forgets tabs whose session is gone. @param {(id: string) => boolean} exists */
-    keepOnly(exists) {
+    /** Closes all other tabs. @param {(id: string) => boolean} wanted @returns {number} How many were closed. */
+    keepOnly(wanted) {
       let next = tabs;
-      for (const id of tabs.order) if (!exists(id)) next = closeTab(next, id);
+      for (const id of tabs.order) if (!wanted(id)) next = closeTab(next, id);
+      const closed = tabs.order.length - next.order.length;
       if (next !== tabs) set(next);
+      return closed;
     },
     /** How the tabs are now, for `restore`. */
     snapshot: () => tabs,
@@ -65,8 +82,13 @@ export function createWorkspace(changed) {
     restore(before, wanted) {
       set(restoreTabs(tabs, before, wanted));
     },
-    /** @param {Start} start */
-    begin(start) {
+    /** What was typed for a session that starts. @param {string} key */
+    draft: (key) => typed.get(key) ?? "",
+    /** @param {string} key @param {string} text */
+    setDraft: (key, text) => void typed.set(key, text),
+    /** @param {Start} start @param {string} [draft] What was typed for it already. */
+    begin(start, draft = "") {
+      if (draft) typed.set(start.key, draft);
       starts = [...starts, start];
       front = { start: start.key };
       changed();
@@ -80,6 +102,7 @@ export function createWorkspace(changed) {
     end(key) {
       const there = starts.some((start) => start.key === key);
       starts = starts.filter((start) => start.key !== key);
+      typed.delete(key);
       if (front && "start" in front && front.start === key) front = null;
       changed();
       return there;
@@ -99,4 +122,11 @@ export function createWorkspace(changed) {
       changed();
     },
   };
+}
+
+/** @param {string | null} active @returns {string[]} */
+function readUsed(active) {
+  const stored = own.load("used");
+  const used = Array.isArray(stored) ? stored.filter((id) => typeof id === "string") : [];
+  return active === null || used[0] === active ? used : [active, ...used.filter((id) => id !== active)];
 }

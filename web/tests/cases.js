@@ -1,21 +1,24 @@
-// Writes docs/test-cases.md: which test covers which acceptance case. Test titles name their cases.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+// Writes docs/test-cases.md: which test covers which acceptance case of which document.
+//
+// docs/test-cases.json lists every case of both documents, `M` (the feature specification) and `E` (the epic), which use the
+// same ids. It names the Rust tests of a case, or the decision that supersedes it. Tests of the page name their cases in
+// their titles: of 1 to 5 those of `M`, of 6 to 8 those of `E`.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const TITLE = /^\s*test\((?:"|`)(.+?)(?:"|`), /gm;
-export const DOCUMENT = new URL("../../docs/test-cases.md", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
+export const DOCUMENT = new URL("docs/test-cases.md", ROOT);
+const DOCUMENTS = { M: "feature specification", E: "epic" };
 
-/** How many cases each criterion has: `1.2: 4` is TC-1.2a to TC-1.2d. */
-const CRITERIA = {
-  1.1: 2, 1.2: 4, 1.3: 2, 1.4: 2,
-  2.1: 3, 2.2: 6, 2.3: 2, 2.4: 3, 2.5: 2,
-  3.1: 2, 3.2: 2, 3.3: 3, 3.4: 1, 3.5: 2, 3.6: 3, 3.7: 3,
-  4.1: 2, 4.2: 2, 4.3: 2, 4.4: 3, 4.5: 2, 4.6: 2, 4.7: 1,
-  5.1: 2, 5.2: 4, 5.3: 1, 5.4: 1, 5.5: 2, 5.6: 2,
-  7.2: 3, 8.1: 3, 8.2: 2, 8.3: 2,
-};
-export const CASES = Object.entries(CRITERIA).flatMap(([criterion, count]) => [..."abcdef"].slice(0, count).map((letter) => `TC-${criterion}${letter}`)).sort();
+/** @typedef {{ document: "M" | "E", id: string, title: string, tests?: string[], superseded?: string }} Case */
 
-/** The tests that name each case, by folder and file. @returns {Map<string, { folder: string, file: string, words: string }[]>} */
+/** @type {Case[]} */
+export const CASES = JSON.parse(readFileSync(new URL("docs/test-cases.json", ROOT), "utf8"));
+
+/** @param {{ document: string, id: string }} of */
+export const key = ({ document, id }) => `${document} ${id}`;
+
+/** The tests of the page that name each case, by folder and file. @returns {Map<string, { folder: string, file: string, words: string }[]>} */
 export function findTests() {
   /** @type {ReturnType<typeof findTests>} */
   const found = new Map();
@@ -23,9 +26,10 @@ export function findTests() {
     const place = new URL(`./${folder}/`, import.meta.url);
     for (const file of readdirSync(place).filter((name) => /\.(spec|test)\.js$/.test(name)).sort()) {
       for (const [, title = ""] of readFileSync(new URL(file, place), "utf8").matchAll(TITLE)) {
-        for (const [id] of title.matchAll(/TC-\d\.\d[a-f]?/g)) {
-          const words = title.replace(/^(TC-\d\.\d[a-f]?(, )?)+: /, "");
-          found.set(id, [...(found.get(id) ?? []), { folder, file, words }]);
+        for (const [id] of title.matchAll(/TC-\d\.\d[a-g]?/g)) {
+          const words = title.replace(/^(TC-\d\.\d[a-g]?(, )?)+: /, "");
+          const of = key({ document: Number(id[3]) <= 5 ? "M" : "E", id });
+          found.set(of, [...(found.get(of) ?? []), { folder, file, words }]);
         }
       }
     }
@@ -33,9 +37,37 @@ export function findTests() {
   return found;
 }
 
+/** Is there a Rust test of this name? @param {string} test `path::name` */
+export function isRustTest(test) {
+  const [path = "", name = ""] = test.split("::");
+  const file = new URL(path, ROOT);
+  if (!/^[a-z0-9_]+$/.test(name) || !existsSync(file)) return false;
+  const lines = readFileSync(file, "utf8").split("\n");
+  const at = lines.findIndex((line) => new RegExp(`^\\s*(async )?fn ${name}\\(`).test(line));
+  // Between the attribute and the name there may be other attributes and comments, but no other function.
+  const before = lines.slice(0, Math.max(at, 0)).reverse();
+  const attributes = before.slice(0, before.findIndex((line) => !/^\s*(#\[|\/\/|$)/.test(line)));
+  return at > 0 && attributes.some((line) => /^\s*#\[(tokio::)?test\b/.test(line)) && !attributes.some((line) => /#\[ignore/.test(line));
+}
+
+/** What a row says of its case. @param {Case} of @param {ReturnType<typeof findTests>} found */
+function tests(of, found) {
+  if (of.superseded) return `superseded: ${of.superseded}`;
+  const page = (found.get(key(of)) ?? []).map(({ folder, file, words }) => `${words} (\`${folder}/${file}\`)`);
+  const rust = (of.tests ?? []).map((test) => {
+    const [path = "", name = ""] = test.split("::");
+    return `${name.replaceAll("_", " ")} (\`${path.replace("crates/", "")}\`)`;
+  });
+  return [...page, ...rust].join("<br>");
+}
+
 export function describe() {
-  const rows = [...findTests()].sort(([a], [b]) => a.localeCompare(b)).map(([id, tests]) => `| ${id} | ${tests.map(({ folder, file, words }) => `${words} (\`${folder}/${file}\`)`).join("<br>")} |`);
-  return `# Acceptance cases and the tests of the page\n\nWritten by \`npm run cases\` in \`web/\` from the titles of the tests in \`web/tests/\`.\n\n| case | test |\n| --- | --- |\n${rows.join("\n")}\n`;
+  const found = findTests();
+  const sections = Object.entries(DOCUMENTS).map(([document, name]) => {
+    const rows = CASES.filter((of) => of.document === document).map((of) => `| ${key(of)} | ${of.title} | ${tests(of, found)} |`);
+    return `## ${document}: the ${name}\n\n| case | what | tests |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
+  });
+  return `# Acceptance cases and their tests\n\nWritten by \`npm run cases\` in \`web/\` from the titles of the tests in \`web/tests/\` and from \`docs/test-cases.json\`.\nBoth documents use the same ids; \`M\` and \`E\` keep them apart.\n\n${sections.join("\n")}`;
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {

@@ -185,7 +185,7 @@ fn resolve(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, SpawnError>
 }
 
 /// The link, where there is one, still leads to this program when an upgrade has replaced its file.
-fn own_program() -> PathBuf {
+pub(crate) fn own_program() -> PathBuf {
     let link = Path::new("/proc/self/exe");
     if cfg!(target_os = "linux") && link.exists() {
         return link.into();

@@ -19,6 +19,12 @@ pub enum SpawnError {
     /// The directory it should work in is not there.
     #[error("`{}` is not a directory", path.display())]
     NoDirectory { path: PathBuf },
+    /// Their pipes would take the descriptors that the rest of the server needs.
+    #[error(
+        "so many agents and terminals are open that the limit on open files allows no more. Close sessions, or raise \
+         the limit (`ulimit -n`) and restart Liminal Builder"
+    )]
+    TooMany,
     /// The system refused to run it; a script whose interpreter is missing ends here too.
     #[error("`{}` could not be run", path.display())]
     Failed {

@@ -11,6 +11,7 @@ use crate::command::StopLadder;
 use crate::error::NoAnswer;
 use crate::exit::{ExitReport, ExitStatus};
 use crate::monitor::Life;
+use crate::open_files::Place;
 use crate::stderr::Stderr;
 
 /// An agent that answers and leaves in one breath has its answer still in the pipe when its end is known.
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) life: watch::Receiver<Life>,
     /// Everything that runs for this process; ends with the last handle.
     pub(crate) _tasks: JoinSet<()>,
+    pub(crate) _place: Place,
 }
 
 impl ProcessHandle {

@@ -24,6 +24,7 @@
 
 mod allocator;
 mod command;
+mod detached;
 mod error;
 mod exit;
 pub mod framing;
@@ -33,6 +34,7 @@ mod inherited;
 mod leftovers;
 mod lifeline;
 mod monitor;
+mod open_files;
 mod process;
 mod procfs;
 mod reader;
@@ -42,6 +44,7 @@ mod writer;
 
 pub use allocator::give_large_memory_back;
 pub use command::{AgentCommand, StopLadder, find_program};
+pub use detached::{DetachedError, detached_entry, start_detached};
 pub use error::{LineError, NoAnswer, ParseError, SendError, SpawnError};
 pub use exit::{ExitReport, ExitStatus};
 pub use framing::{LINE_BYTES_MAX, Line};
@@ -49,6 +52,7 @@ pub use guardian::guardian_entry;
 pub use handle::ProcessHandle;
 pub use inherited::is_ignored;
 pub use leftovers::{all_gone, end_leftovers};
+pub use open_files::{processes_max, raise_open_files, reachable_open_files, with_original_open_files};
 pub use process::AgentProcess;
 pub use reader::LineReader;
 pub use stderr::STDERR_TAIL_BYTES;

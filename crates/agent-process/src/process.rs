@@ -21,6 +21,7 @@ use crate::handle::{ProcessHandle, Shared};
 use crate::leftovers::new_mark;
 use crate::lifeline::{self, AgentStdio, Event};
 use crate::monitor::{Life, Lifeline, Monitor};
+use crate::open_files::{self, Place};
 use crate::procfs;
 use crate::reader::{LineReader, Stdout};
 use crate::stderr::Stderr;
@@ -48,6 +49,7 @@ impl AgentProcess {
             return Err(SpawnError::NoDirectory { path: command.current_dir });
         }
         let program = command.program.to_string_lossy().into_owned();
+        let place = Place::take().ok_or(SpawnError::TooMany)?;
         let mark = new_mark();
         let failed = |source| SpawnError::Guardian { program: program.clone(), source };
         let (ours, theirs) = pipes().map_err(failed)?;
@@ -61,7 +63,7 @@ impl AgentProcess {
             Ok(_) => Err(failed(io::Error::other("its program does not call guardian_entry, or it was killed"))),
             Err(_) => Err(failed(io::ErrorKind::TimedOut.into())),
         }?;
-        let guarded = Guarded { agent, guardian, lifeline, mark };
+        let guarded = Guarded { agent, guardian, lifeline, mark, place };
         Self::attend(&command, &program, guarded, ours).map_err(failed)
     }
 
@@ -74,7 +76,7 @@ impl AgentProcess {
     fn attend(
         command: &AgentCommand,
         program: &str,
-        Guarded { agent, guardian, lifeline, mark }: Guarded,
+        Guarded { agent, guardian, lifeline, mark, place }: Guarded,
         [stdin, stdout, stderr]: AgentStdio,
     ) -> io::Result<Self> {
         let (writer, writing, gate) = writer::open(stdin, command.stdin_patience)?;
@@ -102,7 +104,8 @@ impl AgentProcess {
             life,
         };
         tasks.spawn(monitor.run());
-        let handle = ProcessHandle::new(Shared { pid, guardian_pid, stderr, wish, life: lives, _tasks: tasks });
+        let handle =
+            ProcessHandle::new(Shared { pid, guardian_pid, stderr, wish, life: lives, _tasks: tasks, _place: place });
         Ok(Self { pid, stdin: writer, stdout: LineReader::new(stdout, command.line_bytes_max), handle })
     }
 }
@@ -113,6 +116,7 @@ struct Guarded {
     guardian: Child,
     lifeline: Lifeline,
     mark: String,
+    place: Place,
 }
 
 async fn drain(stdout: Arc<Stdout>, stopping: CancellationToken, mut life: watch::Receiver<Life>) {
@@ -142,7 +146,10 @@ fn start_guardian(command: &AgentCommand, path: &Path, mark: &str, stdio: AgentS
     let lifeline = Lifeline::new(tokio::net::UnixStream::from_std(ours)?);
 
     let mut guardian = Command::new(std::path::absolute(&command.guardian)?);
-    guardian.args(guardian::arguments(command.orphan_ladder)).arg(path).args(&command.args);
+    guardian
+        .args(guardian::arguments(command.orphan_ladder, open_files::original_soft()))
+        .arg(path)
+        .args(&command.args);
     guardian.current_dir(&command.current_dir);
     for (name, value) in &command.env {
         match value {

@@ -101,6 +101,11 @@ mod tests {
         let mut child = Command::new("cat").env(MARK, &mark).stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         assert!(descendants(rustix::process::getpid()).contains(&pid));
+        // A process that has just begun to run its program shows no environment for a moment.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while marked(&mark).is_empty() && std::time::Instant::now() < deadline {
+            std::thread::yield_now();
+        }
         assert_eq!(marked(&mark), [pid]);
         child.kill().unwrap();
         child.wait().unwrap();

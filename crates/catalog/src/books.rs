@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use protocol::{Project, ProjectId, SessionId, Timestamp};
+use protocol::{Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
 use serde_json::{Map, Value};
 
+use crate::ending::{LastTurn, Unseen};
 use crate::error::CatalogError;
 use crate::files::FileKind;
 use crate::record::{ProjectRecord, SessionRecord};
@@ -18,12 +19,19 @@ use crate::record::{ProjectRecord, SessionRecord};
 pub(crate) struct Touch {
     pub(crate) at: Timestamp,
     pub(crate) unanswered: Option<String>,
+    pub(crate) unseen: Option<Unseen>,
+    pub(crate) last_turn: Option<LastTurn>,
 }
 
 impl Touch {
     /// As the session is now.
     pub(crate) fn of(session: &Arc<SessionRecord>) -> Self {
-        Self { at: session.last_active_at, unanswered: session.unanswered.clone() }
+        Self {
+            at: session.last_active_at,
+            unanswered: session.unanswered.clone(),
+            unseen: session.unseen.clone(),
+            last_turn: session.last_turn.clone(),
+        }
     }
 }
 
@@ -33,10 +41,11 @@ const REMOVED_MAX: usize = 256;
 /// One durable change.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    AddProject(ProjectRecord),
+    AddProject(Box<ProjectRecord>),
     RemoveProject(ProjectId),
     RestoreProject(ProjectId),
-    AddSession(SessionRecord),
+    SetDefaults(ProjectId, Option<ProjectDefaults>),
+    AddSession(Box<SessionRecord>),
     SetArchived(SessionId, bool),
     SetTitle(SessionId, String),
     MarkPrompted(SessionId),
@@ -48,7 +57,9 @@ impl Change {
     /// The one file this change is kept in.
     pub(crate) fn file(&self) -> FileKind {
         match self {
-            Self::AddProject(_) | Self::RemoveProject(_) | Self::RestoreProject(_) => FileKind::Projects,
+            Self::AddProject(_) | Self::RemoveProject(_) | Self::RestoreProject(_) | Self::SetDefaults(..) => {
+                FileKind::Projects
+            }
             Self::AddSession(_)
             | Self::SetArchived(..)
             | Self::SetTitle(..)
@@ -83,6 +94,11 @@ impl Books {
     /// In the order added.
     pub(crate) fn projects(&self) -> impl Iterator<Item = &Arc<ProjectRecord>> {
         self.projects.iter().filter(|entry| !entry.removed).map(|entry| &entry.record)
+    }
+
+    /// Paths of those removed in this run, the last added first.
+    pub(crate) fn removed(&self) -> impl Iterator<Item = &str> {
+        self.projects.iter().rev().filter(|entry| entry.removed).map(|entry| entry.record.path.as_str())
     }
 
     pub(crate) fn sessions(&self) -> &[Arc<SessionRecord>] {
@@ -121,6 +137,11 @@ impl Books {
         match change {
             Change::AddProject(project) => self.add_project(project),
             Change::RemoveProject(id) => self.remove_project(id),
+            Change::SetDefaults(id, defaults) => {
+                let entry = self.projects.iter_mut().find(|entry| !entry.removed && entry.record.id == *id);
+                let entry = entry.ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))?;
+                Ok(Arc::make_mut(&mut entry.record).set_defaults(defaults.as_ref()))
+            }
             Change::RestoreProject(id) => {
                 let entry = self.projects.iter_mut().find(|entry| entry.record.id == *id);
                 let entry = entry.ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))?;
@@ -130,7 +151,7 @@ impl Books {
                 if self.project(&session.project_id).is_none() {
                     return Err(CatalogError::ProjectNotFound(session.project_id.clone()));
                 }
-                self.insert_session(session.clone())?;
+                self.insert_session(SessionRecord::clone(session))?;
                 Ok(true)
             }
             Change::SetArchived(id, archived) => self.edit(id, |session| replace(&mut session.archived, archived)),
@@ -177,14 +198,17 @@ impl Books {
         Ok(())
     }
 
-    /// Moves `lastActiveAt` forward and sets what is worked on. Says whether anything changed.
+    /// Moves `lastActiveAt` forward and sets the rest. Says whether anything changed.
     pub(crate) fn touch(&mut self, id: &SessionId, touch: &Touch) -> bool {
         let later = |session: &mut SessionRecord| {
             let moves = touch.at > session.last_active_at;
             if moves {
                 session.last_active_at = touch.at;
             }
-            moves | replace(&mut session.unanswered, &touch.unanswered)
+            moves
+                | replace(&mut session.unanswered, &touch.unanswered)
+                | replace(&mut session.unseen, &touch.unseen)
+                | replace(&mut session.last_turn, &touch.last_turn)
         };
         // An unknown id is nothing to touch.
         self.edit(id, later).unwrap_or(false)

@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use protocol::{PathCompletion, Project, ProjectId, SessionId, Timestamp};
+use protocol::{PathCompletion, Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
 use serde_json::Map;
 
-use crate::books::{Change, Touch};
+use crate::books::Change;
+use crate::browsers::{self, BrowserList};
 use crate::directory::DataDirectory;
+use crate::ending::{LastTurn, TurnEnd, Unseen};
 use crate::error::CatalogError;
 use crate::lock::DirectoryLock;
 use crate::record::{ProjectRecord, SessionRecord};
+use crate::redirect::RedirectFile;
+use crate::settings::{Settings, SettingsChange, SettingsFile};
 use crate::writer::{Shared, Writer};
 use crate::{completion, opening, paths, token};
 
@@ -41,6 +45,7 @@ pub struct Catalog {
 #[derive(Debug)]
 struct Office {
     shared: Arc<Shared>,
+    settings: Arc<SettingsFile>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -59,14 +64,15 @@ impl Catalog {
         let directory = DataDirectory::open(dir)?;
         let lock = DirectoryLock::take(&directory)?;
         directory.sweep();
-        let (books, notices) = opening::read_books(&directory)?;
+        let (books, mut notices) = opening::read_books(&directory)?;
+        let settings = Arc::new(SettingsFile::open(&directory, &mut notices)?);
         let shared = Arc::new(Shared::new(directory, lock, books));
         let writer = Writer::new(Arc::clone(&shared));
         let writer = thread::Builder::new()
             .name("catalog-writer".into())
             .spawn(move || writer.run())
             .map_err(|error| CatalogError::storage(dir, error))?;
-        Ok(Opened { catalog: Self { office: Arc::new(Office { shared, writer: Some(writer) }) }, notices })
+        Ok(Opened { catalog: Self { office: Arc::new(Office { shared, settings, writer: Some(writer) }) }, notices })
     }
 
     /// Where this server can be reached, for a second one that finds the directory taken.
@@ -82,9 +88,39 @@ impl Catalog {
         Ok(token)
     }
 
+    /// The browsers that were let in; sentences about what was wrong with the file join `notices`. Waits for the disk.
+    pub fn browsers(&self, notices: &mut Vec<String>) -> Result<BrowserList, CatalogError> {
+        let (list, reported) = browsers::read(&self.shared().directory)?;
+        notices.extend(reported);
+        Ok(list)
+    }
+
+    /// Waits for the disk. Whoever calls this from several threads takes care of the order.
+    pub fn save_browsers(&self, list: &BrowserList) -> Result<(), CatalogError> {
+        browsers::write(&self.shared().directory, list)
+    }
+
+    /// A page in a file for the user alone, until what is returned is dropped. Waits for the disk.
+    pub fn redirect_file(&self, html: &str) -> Result<RedirectFile, CatalogError> {
+        RedirectFile::write(&self.shared().directory, html)
+    }
+
     /// `agents.json` as it lies there; `None` where there is none. Waits for the disk.
     pub fn agents_file(&self) -> Result<Option<String>, CatalogError> {
         read_agents_file(&self.shared().directory)
+    }
+
+    /// What the user has set for this server.
+    pub fn settings(&self) -> Settings {
+        self.office.settings.current()
+    }
+
+    /// On the disk when it returns `Ok`; when it returns an error nothing has changed.
+    pub async fn change_settings(&self, change: SettingsChange) -> Result<Settings, CatalogError> {
+        let office = Arc::clone(&self.office);
+        let changed =
+            tokio::task::spawn_blocking(move || office.settings.change(&office.shared.directory, change)).await;
+        changed.map_err(|_| CatalogError::Stopped)?
     }
 
     pub fn dir(&self) -> &Path {
@@ -94,6 +130,11 @@ impl Catalog {
     /// In the order added.
     pub fn projects(&self) -> Vec<Project> {
         self.shared().desk().books.projects().map(|project| project.project()).collect()
+    }
+
+    /// Paths of the projects that were removed in this run, newest first.
+    pub fn removed_projects(&self) -> Vec<String> {
+        self.shared().desk().books.removed().map(ToOwned::to_owned).collect()
     }
 
     pub fn project(&self, id: &ProjectId) -> Option<Project> {
@@ -111,10 +152,11 @@ impl Catalog {
             name: paths::project_name(&path),
             added_at: Timestamp::from(SystemTime::now()),
             path,
+            defaults: None,
             extra: Map::new(),
         };
         let project = record.project();
-        self.shared().change(Change::AddProject(record)).await?;
+        self.shared().change(Change::AddProject(Box::new(record))).await?;
         // One that was removed before came back as it was then. Somebody may have removed it again by now.
         Ok(self.shared().desk().books.project_at(&project.path).unwrap_or(project))
     }
@@ -129,6 +171,16 @@ impl Catalog {
     /// that of every other project may be. Taking it back twice is no error.
     pub async fn restore_project(&self, id: &ProjectId) -> Result<Project, CatalogError> {
         self.shared().change(Change::RestoreProject(id.clone())).await?;
+        self.project(id).ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))
+    }
+
+    /// What new sessions of the project begin with; `None` takes that away.
+    pub async fn set_defaults(
+        &self,
+        id: &ProjectId,
+        defaults: Option<ProjectDefaults>,
+    ) -> Result<Project, CatalogError> {
+        self.shared().change(Change::SetDefaults(id.clone(), defaults)).await?;
         self.project(id).ok_or_else(|| CatalogError::ProjectNotFound(id.clone()))
     }
 
@@ -158,7 +210,7 @@ impl Catalog {
     }
 
     pub async fn add_session(&self, session: SessionRecord) -> Result<(), CatalogError> {
-        self.shared().change(Change::AddSession(session)).await
+        self.shared().change(Change::AddSession(Box::new(session))).await
     }
 
     /// Takes it off the list. Archiving twice is no error.
@@ -192,12 +244,47 @@ impl Catalog {
     /// The session was given a message: `lastActiveAt` moves, never back, and the beginning of the message is kept until
     /// [`Self::turn_ended`]. For readers at once, and on the disk within half a second. An unknown session changes nothing.
     pub fn turn_begins(&self, id: &SessionId, at: Timestamp, message: &str) {
-        self.shared().touch(id, &Touch { at, unanswered: Some(crate::title_from(message)) });
+        self.shared().touch(id, |touch| {
+            touch.at = at;
+            touch.unanswered = Some(crate::title_from(message));
+        });
     }
 
     /// The message was answered, or never will be. As [`Self::turn_begins`].
     pub fn turn_ended(&self, id: &SessionId, at: Timestamp) {
-        self.shared().touch(id, &Touch { at, unanswered: None });
+        self.shared().touch(id, |touch| {
+            touch.at = at;
+            touch.unanswered = None;
+        });
+    }
+
+    /// A turn came to its end. That end, and whether somebody still has to look at it, are saved in one write with the rest
+    /// of [`Self::turn_ended`]: a crash loses both or neither.
+    pub fn turn_ended_with(&self, id: &SessionId, at: Timestamp, end: TurnEnd, unseen: Option<Unseen>) {
+        self.shared().touch(id, |touch| {
+            let started_at = std::mem::replace(&mut touch.at, at);
+            // A turn that no message began has no record of its own.
+            if let Some(message) = touch.unanswered.take() {
+                let extra = touch.last_turn.take().map(|before| before.extra).unwrap_or_default();
+                touch.last_turn = Some(LastTurn { message, started_at, ended_at: Some(at), end, extra });
+            }
+            touch.unseen = unseen;
+        });
+    }
+
+    /// The server before this one ended in the middle of a turn, which will not go on. Moves no time.
+    pub fn turn_was_cut_short(&self, id: &SessionId, end: TurnEnd, unseen: Unseen) {
+        self.shared().touch(id, |touch| {
+            let Some(message) = touch.unanswered.take() else { return };
+            let extra = touch.last_turn.take().map(|before| before.extra).unwrap_or_default();
+            touch.last_turn = Some(LastTurn { message, started_at: touch.at, ended_at: None, end, extra });
+            touch.unseen = Some(unseen);
+        });
+    }
+
+    /// What somebody still has to look at, or that somebody has. As [`Self::turn_begins`], but moves no time.
+    pub fn set_unseen(&self, id: &SessionId, unseen: Option<Unseen>) {
+        self.shared().touch(id, |touch| touch.unseen = unseen);
     }
 
     /// Returns when everything said before is on the disk.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use protocol::PathCompletion;
 
+use crate::git;
 use crate::paths::{self, PATH_BYTES_MAX};
 
 const COMPLETIONS_MAX: usize = 50;
@@ -36,6 +37,7 @@ pub(crate) fn complete(prefix: &str, is_project: impl Fn(&str) -> bool) -> Vec<P
             path: format!("{typed}{}/", candidate.name),
             is_project: fs::canonicalize(candidate.entry.path())
                 .is_ok_and(|canonical| canonical.to_str().is_some_and(&is_project)),
+            is_repository: git::is_repository(&candidate.entry.path()),
         })
         .collect()
 }

@@ -4,13 +4,15 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use protocol::Timestamp;
 
 use crate::error::CatalogError;
+use crate::owner;
+use crate::redirect::is_redirect_file;
 
 /// Of files that are half written. Only a crash leaves one behind, and the next start takes it away.
 const TEMPORARY_SUFFIX: &str = ".liminal-tmp";
@@ -24,12 +26,21 @@ pub(crate) struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// Makes it, for the user alone, where it is missing.
+    /// Makes it, for the user alone, where it is missing. One that others own or may write to is refused: whoever can
+    /// replace a file in it decides who is let in and what is started.
     pub(crate) fn open(path: &Path) -> Result<Self, CatalogError> {
         let storage = |error| CatalogError::storage(path, error);
         let path = std::path::absolute(path).map_err(storage)?;
         DirBuilder::new().recursive(true).mode(PRIVATE_DIRECTORY_MODE).create(&path).map_err(storage)?;
-        Ok(Self { path })
+        let directory = Self { path };
+        directory.check_owner()?;
+        Ok(directory)
+    }
+
+    /// An error where others could change what is kept here. Links are followed: what counts is where they lead.
+    pub(crate) fn check_owner(&self) -> Result<(), CatalogError> {
+        let found = fs::metadata(&self.path).map_err(|error| CatalogError::storage(&self.path, error))?;
+        owner::check(&self.path, found.uid(), found.permissions().mode(), rustix::process::geteuid().as_raw())
     }
 
     /// Makes nothing.
@@ -111,7 +122,9 @@ impl DataDirectory {
             for entry in fs::read_dir(&self.path)? {
                 let entry = entry?;
                 let name = entry.file_name();
-                if name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY_SUFFIX)) {
+                let is_leftover =
+                    |name: &str| name.starts_with('.') && name.ends_with(TEMPORARY_SUFFIX) || is_redirect_file(name);
+                if name.to_str().is_some_and(is_leftover) {
                     fs::remove_file(entry.path())?;
                 }
             }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use protocol::{ErrorCode, ProjectId, SessionId};
 
+use crate::owner::UserName;
+
 /// A variant exists because some caller acts on it. `Clone`, because one failed write answers every change in it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CatalogError {
@@ -20,6 +22,9 @@ pub enum CatalogError {
     SessionNotFound(SessionId),
     #[error("there is a session {0} already")]
     SessionExists(SessionId),
+    /// A command line of the settings, and why it is none.
+    #[error("{field}: {reason}")]
+    CommandInvalid { field: &'static str, reason: String },
     #[error("could not read or write {}", .path.display())]
     Storage {
         path: PathBuf,
@@ -34,6 +39,10 @@ pub enum CatalogError {
     NewerVersion { file: PathBuf, version: String, known: u64 },
     #[error("the data directory {} is in use by {by}", .dir.display())]
     Locked { dir: PathBuf, by: LockHolder },
+    #[error("the data directory {} belongs to {owner}, and this program runs as {user}", .dir.display())]
+    OtherOwner { dir: PathBuf, owner: UserName, user: UserName },
+    #[error("the data directory {} can be written to by other users of this machine (mode {mode:o})", .dir.display())]
+    WritableByOthers { dir: PathBuf, mode: u32 },
     #[error("the catalog has stopped")]
     Stopped,
 }
@@ -46,16 +55,42 @@ impl CatalogError {
             Self::Duplicate(_) => ErrorCode::ProjectDuplicate,
             Self::ProjectNotFound(_) => ErrorCode::ProjectNotFound,
             Self::SessionNotFound(_) => ErrorCode::SessionNotFound,
+            Self::CommandInvalid { .. } => ErrorCode::InvalidMessage,
             Self::SessionExists(_) => ErrorCode::SessionCreateFailed,
-            Self::Storage { .. } | Self::NewerVersion { .. } | Self::Locked { .. } | Self::Stopped => {
-                ErrorCode::StorageFailed
+            Self::Storage { .. }
+            | Self::NewerVersion { .. }
+            | Self::Locked { .. }
+            | Self::OtherOwner { .. }
+            | Self::WritableByOthers { .. }
+            | Self::Stopped => ErrorCode::StorageFailed,
+        }
+    }
+
+    /// What the user can do about it, where there is something.
+    pub fn advice(&self) -> Option<String> {
+        match self {
+            Self::Locked { .. } => Some("Use that one, stop it, or start with another --data-dir.".into()),
+            Self::Storage { .. } => {
+                Some("Check the data directory's permissions and disk, or choose another with --data-dir.".into())
             }
+            Self::OtherOwner { owner, .. } => {
+                Some(format!("Run it as {}, or choose another directory with --data-dir.", owner.name()))
+            }
+            Self::WritableByOthers { dir, .. } => {
+                Some(format!("Take that right away from them: chmod go-w {}", quoted(dir)))
+            }
+            _ => None,
         }
     }
 
     pub(crate) fn storage(path: &Path, source: io::Error) -> Self {
         Self::Storage { path: path.to_owned(), source: Arc::new(source) }
     }
+}
+
+/// For a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// Who holds a data directory, as far as it has said so.

@@ -72,7 +72,7 @@ pub fn parse_sessions(bytes: &[u8]) -> Result<Contents<SessionRecord>, Unreadabl
     parse("sessions", bytes)
 }
 
-fn parse<R: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<Contents<R>, Unreadable> {
+pub(crate) fn parse<R: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<Contents<R>, Unreadable> {
     let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
     // Raw values first: a newer version may have any shape inside, and one bad record must not cost the others.
     let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(damaged)?;

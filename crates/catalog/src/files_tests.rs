@@ -20,7 +20,7 @@ fn books(projects: &[u8], sessions: &[u8]) -> Option<Books> {
     (books.projects_extra, books.sessions_extra) = (projects.extra, sessions.extra);
     for project in projects.records {
         // A repeated one is refused, as at every start.
-        let _ = books.apply(&Change::AddProject(project));
+        let _ = books.apply(&Change::AddProject(Box::new(project)));
     }
     for session in sessions.records {
         let _ = books.insert_session(session);

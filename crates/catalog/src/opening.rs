@@ -38,7 +38,7 @@ pub(crate) fn read_books(directory: &DataDirectory) -> Result<(Books, Vec<String
     books.projects_extra = projects.extra;
     books.sessions_extra = sessions.extra;
     for project in projects.records {
-        if let Err(error) = books.apply(&Change::AddProject(project)) {
+        if let Err(error) = books.apply(&Change::AddProject(Box::new(project))) {
             projects.unreadable.push(error.to_string());
         }
     }

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use protocol::{CliType, Project, ProjectId, SessionId, Timestamp};
+use protocol::{CliType, Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::ending::{LastTurn, Unseen, lenient};
 
 /// The title of a session until its first message.
 pub const NEW_SESSION_TITLE: &str = "New Session";
@@ -19,13 +21,40 @@ pub struct ProjectRecord {
     pub path: String,
     pub name: String,
     pub added_at: Timestamp,
+    /// What its new sessions begin with. It came later than the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<DefaultsRecord>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A project's defaults with what else its file says of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefaultsRecord {
+    #[serde(flatten)]
+    pub defaults: ProjectDefaults,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 impl ProjectRecord {
     pub(crate) fn project(&self) -> Project {
-        Project { id: self.id.clone(), path: self.path.clone(), name: self.name.clone(), added_at: self.added_at }
+        Project {
+            id: self.id.clone(),
+            path: self.path.clone(),
+            name: self.name.clone(),
+            added_at: self.added_at,
+            defaults: self.defaults.as_ref().map(|record| record.defaults.clone()),
+        }
+    }
+
+    /// Says whether that made a difference. What a newer build keeps beside them stays, as long as there are any.
+    pub(crate) fn set_defaults(&mut self, defaults: Option<&ProjectDefaults>) -> bool {
+        let extra = self.defaults.as_ref().map(|record| record.extra.clone()).unwrap_or_default();
+        let defaults = defaults.map(|defaults| DefaultsRecord { defaults: defaults.clone(), extra });
+        let differs = self.defaults != defaults;
+        self.defaults = defaults;
+        differs
     }
 }
 
@@ -50,6 +79,11 @@ pub struct SessionRecord {
     /// The beginning of the message that the agent is working on. One that is here at a start was cut short with the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<String>,
+    /// The last turn ended and nobody has looked since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<Unseen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<LastTurn>,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -68,12 +102,14 @@ impl SessionRecord {
             prompted: false,
             chosen_options: BTreeMap::new(),
             unanswered: None,
+            unseen: None,
+            last_turn: None,
             extra: Map::new(),
         }
     }
 }
 
-/// A session as a file may hold it: `prompted`, `chosenOptions` and `unanswered` came later than the rest.
+/// A session as a file may hold it: `prompted` and what follows it came later than the rest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -88,6 +124,10 @@ struct Written {
     #[serde(default)]
     chosen_options: BTreeMap<String, String>,
     unanswered: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    unseen: Option<Unseen>,
+    #[serde(default, deserialize_with = "lenient")]
+    last_turn: Option<LastTurn>,
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
@@ -106,7 +146,33 @@ impl From<Written> for SessionRecord {
             created_at: written.created_at,
             chosen_options: written.chosen_options,
             unanswered: written.unanswered,
+            unseen: written.unseen,
+            last_turn: written.last_turn,
             extra: written.extra,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_newer_build_keeps_beside_a_projects_defaults_stays_when_they_change() {
+        let written = serde_json::json!({
+            "id": "p1", "path": "/code/atlas", "name": "atlas", "addedAt": "2026-11-15T21:15:56.123Z", "colour": "red",
+            "defaults": {"cliType": "codex", "options": {"mode": "plan"}, "effort": {"of": "later"}},
+        });
+        let mut record: ProjectRecord = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&record).unwrap(), written, "nothing is lost on the way");
+        let mut defaults = record.project().defaults.unwrap();
+        assert!(!record.set_defaults(Some(&defaults)), "nothing is different");
+        defaults.options.insert("mode".into(), "code".into());
+        assert!(record.set_defaults(Some(&defaults)));
+        let changed = serde_json::to_value(&record).unwrap();
+        let expected = serde_json::json!({"cliType": "codex", "options": {"mode": "code"}, "effort": {"of": "later"}});
+        assert_eq!((&changed["defaults"], &changed["colour"]), (&expected, &serde_json::json!("red")));
+        assert!(record.set_defaults(None));
+        assert_eq!(serde_json::to_value(&record).unwrap().get("defaults"), None);
     }
 }

@@ -32,11 +32,11 @@ pub(crate) fn token(directory: &DataDirectory) -> Result<(String, Vec<String>), 
         let aside = directory.set_aside(TOKEN_FILE, "damaged")?;
         notices.push(format!(
             "The file {TOKEN_FILE} was damaged: it held no secret. It was set aside as {aside} in {} and a new secret was \
-             made, so every browser needs the link that was printed at this start.",
+             made, so every browser needs to be let in again: run `liminal-builder open`.",
             directory.path().display()
         ));
     }
-    let token = random_token().map_err(storage)?;
+    let token = random_secret().map_err(storage)?;
     directory.replace(TOKEN_FILE, format!("{token}\n").as_bytes())?;
     Ok((token, told(notices)))
 }
@@ -67,7 +67,8 @@ fn is_token(text: &str) -> bool {
     text.len() == 2 * TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn random_token() -> io::Result<String> {
+/// 256 random bits in hexadecimal.
+pub fn random_secret() -> io::Result<String> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().fold(String::with_capacity(2 * TOKEN_BYTES), |mut text, byte| {

@@ -21,7 +21,7 @@ pub struct Visit {
 }
 
 /// What the directory itself is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum DirectoryState {
     Missing,
     NotADirectory,
@@ -30,6 +30,8 @@ pub enum DirectoryState {
         mode: u32,
     },
     NotWritable,
+    /// The server refuses it; the error says why.
+    Refused(CatalogError),
     Good,
 }
 
@@ -108,6 +110,8 @@ impl Visit {
         let mode = found.permissions().mode() & 0o777;
         Ok(if !found.is_dir() {
             DirectoryState::NotADirectory
+        } else if let Err(refused) = self.directory.check_owner() {
+            DirectoryState::Refused(refused)
         } else if access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
             DirectoryState::NotWritable
         } else if mode & 0o077 != 0 {

@@ -96,9 +96,11 @@ impl Shared {
         self.request(Request::Flush).await
     }
 
-    pub(crate) fn touch(&self, id: &SessionId, touch: &Touch) {
+    pub(crate) fn touch(&self, id: &SessionId, change: impl FnOnce(&mut Touch)) {
         let mut desk = self.desk();
-        if desk.books.touch(id, touch) {
+        let Some(mut touch) = desk.books.session(id).map(Touch::of) else { return };
+        change(&mut touch);
+        if desk.books.touch(id, &touch) {
             desk.touched.insert(id.clone());
             if desk.touches_due.is_none() {
                 desk.touches_due = Some(Instant::now() + TOUCH_LAG);

@@ -21,7 +21,8 @@ pub(crate) fn words(working: &[SessionSummary], name: impl Fn(&SessionSummary) -
     if let Some(more) = working.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
         lines.push(format!("  and {more} more"));
     }
-    lines.push(format!("What they have said so far is kept. {HOW_TO_HURRY}"));
+    // Codex forgets the unfinished answer of a cancelled turn, so no more than this can be promised for every agent.
+    lines.push(format!("Finished turns are kept; of an unfinished one, what its agent keeps. {HOW_TO_HURRY}"));
     lines.join("\n")
 }
 

@@ -8,6 +8,7 @@ mod browser;
 mod client;
 mod commands;
 mod farewell;
+mod greeting;
 mod listen;
 mod logging;
 mod run;
@@ -33,6 +34,7 @@ const WRONG_USAGE: u8 = 2;
 /// The whole program, from its arguments to its exit code.
 pub fn main() -> ExitCode {
     agent_process::guardian_entry();
+    agent_process::detached_entry();
     agent_process::give_large_memory_back();
     let settings = Settings::read();
     match &settings.command {
@@ -58,10 +60,11 @@ fn serve(settings: &Settings) -> ExitCode {
             return ExitCode::from(WRONG_USAGE);
         }
     };
+    let open_files = agent_process::raise_open_files();
     let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, WORKERS_MAX));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let ended = runtime.context("could not start").and_then(|runtime| {
-        let ended = runtime.block_on(run::run(settings, address));
+        let ended = runtime.block_on(run::run(settings, address, open_files));
         runtime.shutdown_timeout(LEFTOVERS_TIME_MAX);
         ended
     });

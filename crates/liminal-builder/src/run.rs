@@ -1,33 +1,34 @@
 //! From start to stop: opens what is needed in order, and closes it in reverse.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use catalog::{Catalog, CatalogError, Opened};
 use protocol::CliType;
-use server::{Access, Hosts, Patience, Secret};
+use server::{Access, Browsers, Hosts, Keys, Limits, Patience, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::{agents, browser, farewell, listen};
+use crate::{agents, browser, farewell, greeting, listen};
 
 /// Of the time to stop, what is left for windows to close and for files when agents take all they may.
 const CLOSING_TIME: Duration = Duration::from_millis(2_000);
 
-pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Result<ExitCode> {
-    let mut signals = Signals::listen().context("could not listen for signals")?;
+/// `open_files` is how many files this process may have open.
+pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u64) -> anyhow::Result<ExitCode> {
+    let stop_time_max = Duration::from_millis(settings.files.stop_time_ms);
+    let mut signals = Signals::listen(stop_time_max).context("could not listen for signals")?;
     let data_dir = settings.files.data_dir()?;
     let Opened { catalog, mut notices } = Catalog::open(&data_dir).map_err(explain)?;
-    let secret = match settings.listening.no_auth {
+    let keys = match settings.listening.no_auth {
         true => None,
-        false => Some(Secret::new(catalog.token(&mut notices).map_err(explain)?)),
+        false => Some(keys(&catalog, settings.opening.open_by_file, &mut notices).map_err(explain)?),
     };
     let registry = agents::registry(&settings.agents, catalog.dir(), catalog.agents_file(), &mut notices)?;
     let known: Vec<_> = registry.iter().map(|agent| (agent.cli_type().clone(), agent.name().to_owned())).collect();
@@ -38,30 +39,38 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr) -> anyhow::Res
     let listener = listen::bind(address).await?;
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
-    let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), secret);
+    let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), keys.clone());
     let hub = Hub::start(catalog.clone(), registry, facts(notices));
 
     // Beside the start, which it must not slow down.
     drop(tokio::task::spawn_blocking(agent_process::end_leftovers));
-    greet(&data_dir, &link(&base_url, access.secret.as_ref()));
+    let shown = greeting::Shown { data_dir: &data_dir, base_url: &base_url, secret: keys.as_ref().map(Keys::secret) };
+    say(&greeting::text(&shown, std::io::stdout().is_terminal(), &settings.files.default_data_dir()));
     if !bound.ip().is_loopback() && settings.listening.allowed_hosts.is_empty() {
         tracing::warn!("other machines can connect but are refused: name this one with --allowed-hosts");
     }
     if browser::is_wanted(&settings.opening) {
-        let ticket = access.secret.is_some().then(|| access.ticket.issue());
-        if let Err(error) = browser::open(&link(&base_url, ticket.as_ref())) {
+        let opened = match &keys {
+            Some(keys) => keys
+                .issue_ticket(&base_url)
+                .map_err(explain)
+                .and_then(|ticket| browser::open(&browser::address(&base_url, &ticket.path, ticket.file.as_deref()))),
+            None => browser::open(&format!("{base_url}/")),
+        };
+        if let Err(error) = opened {
             tracing::warn!("{error:#}");
         }
     }
 
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(server::run(listener, access, Patience::default(), hub.clone(), stop.clone()));
+    let limits = Limits::for_open_files(open_files);
+    let serving = server::run(listener, access, Patience::default(), limits, hub.clone(), stop.clone());
+    let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}
     }
     say(&farewell::words(&hub.working_sessions(), |session| names(&session.cli_type)));
-    let stop_time_max = Duration::from_millis(settings.files.stop_time_ms);
     let agents_until = Instant::now() + stop_time_max.saturating_sub(CLOSING_TIME);
     let drained = async {
         let ended = hub.drain(agents_until).await;
@@ -87,23 +96,14 @@ fn facts(notices: Vec<String>) -> ServerFacts {
         instance: uuid::Uuid::new_v4().to_string(),
         home: std::env::var("HOME").unwrap_or_default(),
         notices,
+        has_display: browser::has_display(),
     }
 }
 
-fn link(base_url: &str, token: Option<&Secret>) -> String {
-    match token {
-        Some(token) => format!("{base_url}/?token={}", token.reveal()),
-        None => format!("{base_url}/"),
-    }
-}
-
-/// What, where, how to stop.
-fn greet(data_dir: &Path, link: &str) {
-    say(&format!(
-        "Liminal Builder {}, data in {}\nOpen {link}\nPress Ctrl-C to stop.",
-        env!("CARGO_PKG_VERSION"),
-        data_dir.display()
-    ));
+fn keys(catalog: &Catalog, by_file: bool, notices: &mut Vec<String>) -> Result<Keys, CatalogError> {
+    let secret = Secret::new(catalog.token(notices)?);
+    let browsers = Browsers::open(catalog.clone(), secret.clone(), notices)?;
+    Ok(Keys::new(secret, browsers, catalog.clone(), by_file))
 }
 
 /// Nobody may be listening: a closed standard output is no reason to stop.
@@ -114,13 +114,7 @@ fn say(text: &str) {
 
 /// Adds what to do to what went wrong.
 fn explain(error: CatalogError) -> anyhow::Error {
-    let advice = match &error {
-        CatalogError::Locked { .. } => "\nUse that one, stop it, or start with another --data-dir.",
-        CatalogError::Storage { .. } => {
-            "\nCheck the data directory's permissions and disk, or choose another with --data-dir."
-        }
-        _ => "",
-    };
+    let advice = error.advice().map(|advice| format!("\n{advice}")).unwrap_or_default();
     let reason = format!("{:#}", anyhow::Error::new(error));
     anyhow!("{reason}{advice}")
 }

@@ -119,6 +119,10 @@ pub(crate) struct Opening {
     /// Only print the link. Without either flag the page opens when this is a terminal with a display
     #[arg(long, overrides_with = "open", action = ArgAction::SetTrue)]
     pub(crate) no_open: bool,
+
+    /// Give the browser its one-time link in a private file, as on systems that cannot tell whose a connection is
+    #[arg(long, hide = true)]
+    pub(crate) open_by_file: bool,
 }
 
 impl Settings {
@@ -171,6 +175,12 @@ impl Files {
     pub(crate) fn data_dir(&self) -> anyhow::Result<PathBuf> {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
         data_dir(self.data_dir.as_deref(), home)
+    }
+
+    /// Where a command looks when it is told nothing; empty where there is no home.
+    pub(crate) fn default_data_dir(&self) -> PathBuf {
+        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+        data_dir(None, home).unwrap_or_default()
     }
 }
 

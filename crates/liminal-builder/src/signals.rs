@@ -1,17 +1,36 @@
-//! The ways to ask this program to stop.
+//! The signals that ask this program to stop, watched on a thread of their own.
+//!
+//! Comes in: SIGINT, SIGTERM, SIGHUP. Goes out: requests to stop, to whoever runs the server. Kept out: how it stops. The
+//! thread has its own small runtime, so that work that keeps every thread of the server busy delays no signal. Whatever
+//! the server does, the thread ends the process: at a second signal soon, after a first one when the time to stop is over.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
-/// What was asked, and the status to leave with when it is asked a second time.
+/// Requests that wait for the server. It takes two; more change nothing.
+const REQUESTS_MAX: usize = 4;
+/// After its time to stop is over, or at a second signal, the server has so long to leave by itself.
+const LEAVING_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// A request to stop, and the status to leave with when it is the second one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct StopRequest {
     number: u8,
 }
 
+/// The receiving side.
 #[derive(Debug)]
 pub(crate) struct Signals {
+    requests: mpsc::Receiver<StopRequest>,
+}
+
+#[derive(Debug)]
+struct Watched {
     interrupt: Signal,
     terminate: Signal,
     /// None under `nohup`: who started us ignored it, so that the end of the terminal is not ours.
@@ -19,7 +38,31 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    /// Starts the thread. From a first request on, the server has `stop_time_max` to stop.
+    pub(crate) fn listen(stop_time_max: Duration) -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let watched = {
+            let _entered = runtime.enter();
+            Watched::install()?
+        };
+        let (sender, requests) = mpsc::channel(REQUESTS_MAX);
+        let watch = move || runtime.block_on(watched.watch(sender, stop_time_max));
+        std::thread::Builder::new().name("signals".into()).spawn(watch).context("could not start a thread")?;
+        Ok(Self { requests })
+    }
+
+    /// The next request to stop.
+    pub(crate) async fn next(&mut self) -> StopRequest {
+        match self.requests.recv().await {
+            Some(request) => request,
+            // The thread lives as long as the process.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Watched {
+    fn install() -> std::io::Result<Self> {
         // Asked before anything is installed: afterwards the answer is gone.
         let hang_up = match agent_process::is_ignored(SignalKind::hangup().as_raw_value()) {
             true => None,
@@ -28,14 +71,43 @@ impl Signals {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hang_up })
     }
 
+    async fn watch(mut self, requests: mpsc::Sender<StopRequest>, stop_time_max: Duration) {
+        let mut leave_at: Option<(Instant, u8)> = None;
+        loop {
+            tokio::select! {
+                request = self.next() => {
+                    // The second one: the server leaves at once, with this status.
+                    let (time, status) = match leave_at {
+                        None => (stop_time_max, 1),
+                        Some(_) => (Duration::ZERO, request.status()),
+                    };
+                    leave_at = Some((Instant::now() + time + LEAVING_TIME_MAX, status));
+                    // When it is full, the server has requests enough.
+                    requests.try_send(request).ok();
+                }
+                status = leave(leave_at) => std::process::exit(status.into()),
+            }
+        }
+    }
+
     /// Ctrl-C, a polite kill, or the end of the terminal.
-    pub(crate) async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> StopRequest {
         let kind = tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
             () = hung_up(self.hang_up.as_mut()) => SignalKind::hangup(),
         };
-        Asked { number: u8::try_from(kind.as_raw_value()).unwrap_or_default() }
+        StopRequest { number: u8::try_from(kind.as_raw_value()).unwrap_or_default() }
+    }
+}
+
+async fn leave(at: Option<(Instant, u8)>) -> u8 {
+    match at {
+        Some((moment, status)) => {
+            sleep_until(moment).await;
+            status
+        }
+        None => std::future::pending().await,
     }
 }
 
@@ -48,9 +120,13 @@ async fn hung_up(signal: Option<&mut Signal>) {
     }
 }
 
-impl Asked {
+impl StopRequest {
     /// As a shell reports a program that a signal ended.
+    fn status(self) -> u8 {
+        128 + self.number
+    }
+
     pub(crate) fn exit_code(self) -> ExitCode {
-        ExitCode::from(128 + self.number)
+        ExitCode::from(self.status())
     }
 }

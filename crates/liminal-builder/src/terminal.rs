@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 
 use crate::commands::Failure;
 
@@ -41,6 +43,24 @@ impl Stream {
             Self::Out => io::stdout().is_terminal(),
             Self::Error => io::stderr().is_terminal(),
         }
+    }
+
+    /// Both end on one screen, in one file or in one pipe.
+    pub(crate) fn is_same_as(self, other: Self) -> bool {
+        match (self.file(), other.file()) {
+            (Some(one), Some(two)) => one == two || self.is_terminal() && other.is_terminal(),
+            _ => self.is_terminal() && other.is_terminal(),
+        }
+    }
+
+    /// What it leads to: a device, and a file on it.
+    fn file(self) -> Option<(u64, u64)> {
+        let handle = match self {
+            Self::Out => io::stdout().as_fd().try_clone_to_owned(),
+            Self::Error => io::stderr().as_fd().try_clone_to_owned(),
+        };
+        let file = std::fs::File::from(handle.ok()?).metadata().ok()?;
+        Some((file.dev(), file.ino()))
     }
 
     /// At a terminal, unless the user wants none (<https://no-color.org>).

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{CliType, ItemId, ProjectId, SessionId};
+use crate::model::{OpenTarget, ProjectDefaults};
 
 /// Longest `requestId` we echo.
 pub const REQUEST_ID_BYTES_MAX: usize = 128;
@@ -66,6 +67,14 @@ client_messages! {
     "project:remove" => ProjectRemove { project_id: ProjectId },
     /// Takes a removal of this run back: the project is where and as it was, and its directory is not looked at.
     "project:restore" => ProjectRestore { project_id: ProjectId },
+    /// What new sessions of the project begin with; without `defaults` there are none any more.
+    "project:set-defaults" => ProjectSetDefaults {
+        project_id: ProjectId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        defaults: Option<ProjectDefaults>,
+    },
+    /// Opens the project's own directory, on the machine the server runs on.
+    "project:open-in" => ProjectOpenIn { project_id: ProjectId, target: OpenTarget },
     "session:list" => SessionList { project_id: ProjectId },
     "session:create" => SessionCreate { project_id: ProjectId, cli_type: CliType },
     /// With `since`, only what happened after that `seq` is wanted.
@@ -97,7 +106,19 @@ client_messages! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_id: Option<SessionId>,
     },
+    /// Opens the session's own directory, on the machine the server runs on.
+    "session:open-in" => SessionOpenIn { session_id: SessionId, target: OpenTarget },
+    "settings:get" => SettingsGet {},
+    /// Changes the commands that are given; an empty one goes back to the default.
+    "settings:set" => SettingsSet {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        editor: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terminal: Option<String>,
+    },
     "path:complete" => PathComplete { prefix: String },
+    /// Directories the user worked in before.
+    "path:recent" => PathRecent {},
     "agent:list" => AgentList {},
 }
 
@@ -115,15 +136,21 @@ impl ClientMessage {
             | Self::SessionPage { session_id, .. }
             | Self::SessionSeen { session_id }
             | Self::SessionOutput { session_id, .. }
-            | Self::SessionSetOption { session_id, .. } => Some(session_id),
+            | Self::SessionSetOption { session_id, .. }
+            | Self::SessionOpenIn { session_id, .. } => Some(session_id),
             Self::SessionReconnect { session_id, .. } => session_id.as_ref(),
             Self::ProjectList {}
             | Self::ProjectAdd { .. }
             | Self::ProjectRemove { .. }
             | Self::ProjectRestore { .. }
+            | Self::ProjectSetDefaults { .. }
+            | Self::ProjectOpenIn { .. }
+            | Self::SettingsGet {}
+            | Self::SettingsSet { .. }
             | Self::SessionList { .. }
             | Self::SessionCreate { .. }
             | Self::PathComplete { .. }
+            | Self::PathRecent {}
             | Self::AgentList {} => None,
         }
     }
@@ -185,11 +212,24 @@ impl ClientMessage {
             Self::SessionPage { limit, .. } if !(1..=PAGE_LIMIT_MAX).contains(limit) => {
                 fault("limit", &format!("must be between 1 and {PAGE_LIMIT_MAX}"))
             }
+            Self::ProjectSetDefaults { defaults: Some(defaults), .. } if !is_small(defaults) => {
+                fault("defaults", "has too many options, or too long ones")
+            }
             Self::ProjectAdd { path } if path.contains('\0') => fault("path", "must not hold a NUL"),
             Self::PathComplete { prefix } if prefix.contains('\0') => fault("prefix", "must not hold a NUL"),
             _ => Ok(self),
         }
     }
+}
+
+/// Options a default may set, and the longest id or value of one: they are kept for every project and sent to every window.
+const DEFAULT_OPTIONS_MAX: usize = 32;
+const DEFAULT_OPTION_BYTES_MAX: usize = 1024;
+
+fn is_small(defaults: &ProjectDefaults) -> bool {
+    let texts = defaults.options.iter().flat_map(|(option, value)| [option, value]);
+    defaults.options.len() <= DEFAULT_OPTIONS_MAX
+        && texts.into_iter().all(|text| text.len() <= DEFAULT_OPTION_BYTES_MAX)
 }
 
 pub(crate) fn fields<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, (String, String)> {
@@ -228,6 +268,10 @@ mod tests {
         assert_eq!(refused(r#"{"type":"session:send","sessionId":"codex:1","content":" \n"}"#).0, "content");
         assert_eq!(refused(r#"{"type":"session:page","sessionId":"codex:1","before":"a","limit":0}"#).0, "limit");
         assert_eq!(refused(r#"{"type":"project:list","requestId":7}"#).0, "requestId");
+        let long = "x".repeat(2000);
+        let defaults = format!(r#"{{"cliType":"codex","options":{{"mode":"{long}"}}}}"#);
+        let text = format!(r#"{{"type":"project:set-defaults","projectId":"p","defaults":{defaults}}}"#);
+        assert_eq!(refused(&text).0, "defaults");
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub struct SessionFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub activity: Option<String>,
+    /// The git branch of the session's directory, or the short hash of a detached `HEAD`; empty when there is none any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub branch: Option<String>,
 }
 
 impl SessionFacts {
@@ -45,7 +49,7 @@ impl SessionFacts {
                 *into = newer;
             }
         }
-        let Self { plan, context, commands, options, agent_title, model, silent_ms, activity } = newer;
+        let Self { plan, context, commands, options, agent_title, model, silent_ms, activity, branch } = newer;
         take(&mut self.plan, plan);
         take(&mut self.context, context);
         take(&mut self.commands, commands);
@@ -54,6 +58,7 @@ impl SessionFacts {
         take(&mut self.model, model);
         take(&mut self.silent_ms, silent_ms);
         take(&mut self.activity, activity);
+        take(&mut self.branch, branch);
     }
 
     pub fn is_empty(&self) -> bool {

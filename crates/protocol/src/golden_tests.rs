@@ -71,6 +71,10 @@ pub(crate) fn project() -> Project {
         path: "/home/dev/demo".into(),
         name: "demo".into(),
         added_at: at(),
+        defaults: Some(ProjectDefaults {
+            cli_type: cli_type(),
+            options: [("mode".to_owned(), "plan".to_owned())].into(),
+        }),
     }
 }
 pub(crate) fn state() -> SessionState {
@@ -318,6 +322,11 @@ fn every_client_message_has_its_golden_file_and_is_read_back() {
         ClientMessage::ProjectAdd { path: "~/demo".into() },
         ClientMessage::ProjectRemove { project_id: project_id.clone() },
         ClientMessage::ProjectRestore { project_id: project_id.clone() },
+        ClientMessage::ProjectSetDefaults { project_id: project_id.clone(), defaults: project().defaults },
+        ClientMessage::ProjectOpenIn { project_id: project_id.clone(), target: OpenTarget::Editor },
+        ClientMessage::SessionOpenIn { session_id: session_id.clone(), target: OpenTarget::Terminal },
+        ClientMessage::SettingsGet {},
+        ClientMessage::SettingsSet { editor: Some("code -n {dir}".into()), terminal: Some(String::new()) },
         ClientMessage::SessionList { project_id: project_id.clone() },
         ClientMessage::SessionCreate { project_id, cli_type: cli_type() },
         ClientMessage::SessionOpen { session_id: session_id.clone(), since: Some(7) },
@@ -337,6 +346,7 @@ fn every_client_message_has_its_golden_file_and_is_read_back() {
         },
         ClientMessage::SessionReconnect { cli_type: cli_type(), session_id: Some(session_id) },
         ClientMessage::PathComplete { prefix: "~/de".into() },
+        ClientMessage::PathRecent {},
         ClientMessage::AgentList {},
     ];
     let mut missing = BTreeSet::from_iter(ClientMessage::TYPES);
@@ -377,6 +387,7 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
         model: Some("opus".into()),
         silent_ms: Some(30_000),
         activity: Some("Trying again (2 of 10)".into()),
+        branch: Some("main".into()),
     };
     let messages = [
         ServerMessage::ServerHello {
@@ -384,9 +395,11 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
             instance: "a1".into(),
             home: "/home/dev".into(),
             notices: vec!["sessions.json was damaged and set aside".into()],
+            has_display: true,
         },
         ServerMessage::ProjectList { projects: vec![project()] },
         ServerMessage::ProjectAdded { project: project() },
+        ServerMessage::ProjectUpdated { project: project() },
         ServerMessage::ProjectRemoved { project_id: project_id.clone() },
         ServerMessage::SessionList { project_id: project_id.clone(), sessions: vec![summary()] },
         ServerMessage::SessionCreated { session_id: session_id.clone(), project_id, session: summary() },
@@ -426,9 +439,22 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
         ServerMessage::SessionTitleUpdated { session_id: session_id.clone(), title: "Relay".into() },
         ServerMessage::SessionState { session_id: session_id.clone(), state: state(), last_active_at: at() },
         ServerMessage::SessionFacts { session_id: session_id.clone(), facts },
+        ServerMessage::SettingsCurrent {
+            settings: ServerSettings {
+                editor: OpenerSetting { command: "code -n {dir}".into(), default_command: Some("code".into()) },
+                terminal: OpenerSetting::default(),
+            },
+        },
+        ServerMessage::PathRecents {
+            directories: vec![RecentDirectory {
+                path: "/home/dev/old".into(),
+                source: RecentSource::Removed,
+                is_repository: true,
+            }],
+        },
         ServerMessage::PathCompletions {
             prefix: "~/de".into(),
-            paths: vec![PathCompletion { path: "~/demo/".into(), is_project: true }],
+            paths: vec![PathCompletion { path: "~/demo/".into(), is_project: true, is_repository: true }],
         },
         ServerMessage::AgentList {
             agents: vec![AgentInfo {
@@ -439,6 +465,7 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
                 program: Some("claude".into()),
                 install_hint: Some("npm install -g @anthropic-ai/claude-code".into()),
                 logged_in: Some(true),
+                login_hint: Some("claude /login".into()),
                 status: AgentStatus::Connected,
             }],
         },
@@ -466,6 +493,7 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
             ServerMessage::ServerHello { .. } => "server.hello",
             ServerMessage::ProjectList { .. } => "project.list",
             ServerMessage::ProjectAdded { .. } => "project.added",
+            ServerMessage::ProjectUpdated { .. } => "project.updated",
             ServerMessage::ProjectRemoved { .. } => "project.removed",
             ServerMessage::SessionList { .. } => "session.list",
             ServerMessage::SessionCreated { .. } => "session.created",
@@ -480,7 +508,9 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
             ServerMessage::SessionTitleUpdated { .. } => "session.title-updated",
             ServerMessage::SessionState { .. } => "session.state",
             ServerMessage::SessionFacts { .. } => "session.facts",
+            ServerMessage::SettingsCurrent { .. } => "settings.current",
             ServerMessage::PathCompletions { .. } => "path.completions",
+            ServerMessage::PathRecents { .. } => "path.recents",
             ServerMessage::AgentList { .. } => "agent.list",
             ServerMessage::AgentStatus { .. } => "agent.status",
             ServerMessage::Ack {} => "ack",
@@ -492,4 +522,30 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
         check(&format!("server.{file}.json"), &value);
         assert_eq!(serde_json::from_value::<ServerFrame>(value).unwrap(), frame);
     });
+}
+
+/// E TC-6.4b: upserts are the only family of messages.
+#[test]
+fn no_message_of_the_first_contract_is_left() {
+    for old in ["session:update", "session:chunk", "session:complete", "session:cancelled"] {
+        let message = json!({"type": old, "sessionId": "codex:a", "seq": 1, "payload": {}, "entry": {}, "content": ""});
+        let refused = serde_json::from_value::<crate::ServerMessage>(message).unwrap_err().to_string();
+        assert!(refused.contains("unknown variant"), "{old}: {refused}");
+    }
+}
+
+/// E TC-1.3b.
+#[test]
+fn what_an_ingestion_derives_later_is_in_no_message_and_said_to_be() {
+    let derived = ["turnSequenceNumber", "llmTurnNumber", "entryType"];
+    let documented = include_str!("stream.rs").split("use std").next().unwrap_or_default();
+    let goldens = concat!(env!("CARGO_MANIFEST_DIR"), "/goldens");
+    for file in std::fs::read_dir(goldens).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(derived.iter().all(|field| !text.contains(field)), "{}", path.display());
+    }
+    for field in derived {
+        assert!(documented.contains(field), "the contract does not say where {field} comes from");
+    }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{CliType, ProjectId, SessionId, TurnId};
 use crate::model::{SessionState, SessionSummary};
 use crate::server::ErrorMessage;
+use crate::timestamp::Timestamp;
 
 /// `POST /api/session/create`: the project by its id or by its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +55,47 @@ pub struct SentBody {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicketBody {
     pub path: String,
+    /// A page that leads there, in a file for the user alone: to be opened instead where a command line can be read by
+    /// others and this system cannot tell whose a connection is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// A browser that was let in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrowserInfo {
+    pub id: String,
+    /// As in "Firefox on Linux".
+    pub label: String,
+    pub added_at: Timestamp,
+    pub last_used_at: Timestamp,
+    /// The one that asks.
+    pub is_current: bool,
+}
+
+/// Answer of `GET /api/browsers`, in the order added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrowserListBody {
+    /// False where the server runs with `--no-auth`: every browser is let in.
+    pub is_required: bool,
+    pub browsers: Vec<BrowserInfo>,
+}
+
+/// `POST /api/browsers/revoke`: one of them, or all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevokeBody {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+}
+
+/// The ids of those that are no longer let in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevokedBody {
+    pub revoked: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -37,6 +37,19 @@ fn every_body_of_the_http_api_has_its_golden_file_and_is_read_back() {
     );
     check_body("send", &SendBody { content: "Hello".into() });
     check_body("sent", &SentBody { turn_id: turn_id() });
+    let path = "/?token=once-0123".to_owned();
+    check_body("ticket", &TicketBody { path, file: Some("/home/dev/.liminal-builder/.open-0123.html".into()) });
+    let at = Timestamp::from_unix_ms(1_700_000_000_000);
+    let browser = BrowserInfo {
+        id: "0123abcd".into(),
+        label: "Firefox on Linux".into(),
+        added_at: at,
+        last_used_at: at,
+        is_current: true,
+    };
+    check_body("browsers", &BrowserListBody { is_required: true, browsers: vec![browser] });
+    check_body("revoke", &RevokeBody { id: Some("0123abcd".into()), all: false });
+    check_body("revoked", &RevokedBody { revoked: vec!["0123abcd".into()] });
     let code = ErrorCode::SessionNotFound;
     check_body("error", &ErrorBody { error: ErrorMessage::new(code, code.message("")) });
 }

@@ -21,8 +21,8 @@ pub use error::{ErrorCode, ErrorDetail};
 pub use facts::SessionFacts;
 pub use ids::{AgentSessionId, CallId, CliType, EventId, IdError, ItemId, ProjectId, SessionId, TurnId};
 pub use model::{
-    AgentInfo, AgentStatus, Attention, Continuity, PathCompletion, Project, SessionState, SessionSummary, TurnRecord,
-    TurnRecordStatus,
+    AgentInfo, AgentStatus, Attention, Continuity, OpenTarget, OpenerSetting, PathCompletion, Project, ProjectDefaults,
+    RecentDirectory, RecentSource, ServerSettings, SessionState, SessionSummary, TurnRecord, TurnRecordStatus,
 };
 pub use server::{ErrorMessage, ServerFrame, ServerMessage};
 pub use stream::{FinalItem, ItemType, Origin, ResponseStatus, StreamEvent, StreamPayload, Usage};

@@ -1,5 +1,7 @@
 //! The things the sidebar shows: projects, sessions, agents and their states.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CliType, ProjectId, SessionId, TurnId};
@@ -15,6 +17,21 @@ pub struct Project {
     pub path: String,
     pub name: String,
     pub added_at: Timestamp,
+    /// What new sessions of this project begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub defaults: Option<ProjectDefaults>,
+}
+
+/// What new sessions of a project begin with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectDefaults {
+    pub cli_type: CliType,
+    /// Options of that agent (its mode, its model) by their ids. A session of another agent gets none of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
 }
 
 /// A session as a list shows it.
@@ -89,6 +106,8 @@ pub enum Continuity {
 pub struct TurnRecord {
     pub turn_id: TurnId,
     pub status: TurnRecordStatus,
+    /// Left out where the agent's history does not say it.
+    #[serde(default, skip_serializing_if = "Timestamp::is_unset")]
     pub started_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
@@ -140,6 +159,10 @@ pub struct AgentInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub logged_in: Option<bool>,
+    /// The command that logs it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub login_hint: Option<String>,
     pub status: AgentStatus,
 }
 
@@ -163,4 +186,59 @@ pub enum AgentStatus {
 pub struct PathCompletion {
     pub path: String,
     pub is_project: bool,
+    /// A git repository begins there.
+    #[serde(default)]
+    pub is_repository: bool,
+}
+
+/// A directory that the user worked in before and that is no project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct RecentDirectory {
+    pub path: String,
+    pub source: RecentSource,
+    pub is_repository: bool,
+}
+
+/// How a directory is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum RecentSource {
+    /// It was a project and was removed.
+    Removed,
+    /// An agent has a conversation in it.
+    Agent,
+}
+
+/// What a directory is opened in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum OpenTarget {
+    Editor,
+    Terminal,
+}
+
+/// What the user has set for this server, as every window shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerSettings {
+    pub editor: OpenerSetting,
+    pub terminal: OpenerSetting,
+}
+
+/// One command that opens a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct OpenerSetting {
+    /// As the user set it; empty when the default is used.
+    pub command: String,
+    /// The command that is used without a setting, if a program for it was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub default_command: Option<String>,
 }

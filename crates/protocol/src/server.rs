@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::ErrorCode;
 use crate::facts::SessionFacts;
 use crate::ids::{CliType, ItemId, ProjectId, SessionId};
-use crate::model::{AgentInfo, AgentStatus, PathCompletion, Project, SessionState, SessionSummary, TurnRecord};
+use crate::model::{
+    AgentInfo, AgentStatus, PathCompletion, Project, RecentDirectory, ServerSettings, SessionState, SessionSummary,
+    TurnRecord,
+};
 use crate::timestamp::Timestamp;
 use crate::upsert::{TurnEvent, Upsert};
 
@@ -33,11 +36,17 @@ pub enum ServerMessage {
         home: String,
         /// What the user should know about the data directory, such as a damaged file that was set aside.
         notices: Vec<String>,
+        /// The server's machine has a display, so that an editor or a terminal can be shown there.
+        #[serde(default)]
+        has_display: bool,
     },
     #[serde(rename = "project:list")]
     ProjectList { projects: Vec<Project> },
     #[serde(rename = "project:added")]
     ProjectAdded { project: Project },
+    /// To every window; something of the project itself is different.
+    #[serde(rename = "project:updated")]
+    ProjectUpdated { project: Project },
     #[serde(rename = "project:removed")]
     ProjectRemoved { project_id: ProjectId },
     #[serde(rename = "session:list")]
@@ -99,8 +108,13 @@ pub enum ServerMessage {
     },
     #[serde(rename = "session:facts")]
     SessionFacts { session_id: SessionId, facts: SessionFacts },
+    /// To every window when something was changed, and to whoever asked.
+    #[serde(rename = "settings:current")]
+    SettingsCurrent { settings: ServerSettings },
     #[serde(rename = "path:completions")]
     PathCompletions { prefix: String, paths: Vec<PathCompletion> },
+    #[serde(rename = "path:recents")]
+    PathRecents { directories: Vec<RecentDirectory> },
     #[serde(rename = "agent:list")]
     AgentList { agents: Vec<AgentInfo> },
     #[serde(rename = "agent:status")]

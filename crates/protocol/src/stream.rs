@@ -1,4 +1,8 @@
 //! Stream events: what a provider's translation of an agent's wire produces.
+//!
+//! They keep what a later ingestion into another store needs: the ids of session, turn, item and call, and the times at the
+//! source and at the emission. What such a store derives from them (`turnSequenceNumber`, `llmTurnNumber`, `entryType`) is
+//! its own to derive, and not part of this contract.
 
 use std::sync::Arc;
 

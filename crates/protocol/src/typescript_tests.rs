@@ -20,8 +20,8 @@ fn the_browsers_types_are_these_types() {
         "// Written by `UPDATE_GOLDENS=1 cargo test -p protocol` from the Rust types. Do not edit.\n\n",
     ) + &declarations!(&config;
         ProjectId, CliType, SessionId, TurnId, ItemId, CallId, Timestamp, ErrorCode,
-        Project, SessionSummary, SessionState, Attention, Continuity, TurnRecord, TurnRecordStatus,
-        AgentInfo, AgentStatus, PathCompletion,
+        Project, ProjectDefaults, SessionSummary, SessionState, Attention, Continuity, TurnRecord, TurnRecordStatus,
+        AgentInfo, AgentStatus, PathCompletion, RecentDirectory, RecentSource, OpenTarget, ServerSettings, OpenerSetting,
         SessionFacts, PlanEntry, PlanStatus, ContextUse, AgentCommandInfo, ConfigOption, ConfigCategory, ConfigChoice,
         Origin, Usage, ToolDetail, ToolKind, ToolLocation, ToolContent, Permission, PermissionDecision,
         UpsertStatus, UpsertBody, UpsertView, BlockPatch, ToolSection, SectionKind, Upsert,

@@ -20,7 +20,8 @@ pub struct Upsert {
     #[cfg_attr(test, ts(optional))]
     pub session_id: Option<SessionId>,
     pub item_id: ItemId,
-    /// Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`.
+    /// Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`. Left out, too, where an
+    /// agent's history does not say when it was: no time is shown rather than a false one.
     #[serde(default, skip_serializing_if = "Timestamp::is_unset")]
     pub source_timestamp: Timestamp,
     #[serde(default, skip_serializing_if = "Timestamp::is_unset")]

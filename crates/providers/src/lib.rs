@@ -7,11 +7,13 @@
 pub mod acp;
 pub mod claude;
 pub mod fault;
+pub mod json;
 pub mod lifecycle;
 pub mod outlet;
 pub mod permission;
 mod provider;
 mod registry;
+mod unreadable;
 
 pub use outlet::Outlet;
 pub use provider::{

@@ -156,6 +156,7 @@ impl Lifecycle {
             attempt,
             attempts_max: attempt.map(|_| RESTARTS_MAX),
             retry_in_ms,
+            needs_login: false,
             detail: self.detail.clone(),
         }
     }

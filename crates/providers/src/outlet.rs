@@ -12,7 +12,7 @@ use protocol::stream::ResponseDone;
 use protocol::{ErrorDetail, EventId, ResponseStatus, SessionId, StreamEvent, StreamPayload, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use upserts::{Moment, UpsertConfig, UpsertProcessor};
+use upserts::{Emission, Moment, UpsertConfig, UpsertProcessor};
 
 use crate::provider::ProviderEvent;
 
@@ -32,6 +32,8 @@ pub struct Outlet {
     config: UpsertConfig,
     /// Oldest first; the last one is the present turn.
     turns: Vec<(TurnId, UpsertProcessor)>,
+    /// Those among them that are no turns to anybody: their items go out, their beginnings and ends do not.
+    asides: Vec<TurnId>,
     queue: VecDeque<ProviderEvent>,
     started: Instant,
 }
@@ -40,7 +42,8 @@ impl Outlet {
     /// No turn brings more than so many bytes.
     pub fn new(session: SessionId, sender: mpsc::Sender<ProviderEvent>, turn_bytes_max: usize) -> Self {
         let config = UpsertConfig { turn_bytes_max, ..UpsertConfig::live() };
-        Self { session, sender, config, turns: Vec::new(), queue: VecDeque::new(), started: Instant::now() }
+        let (turns, asides, queue) = (Vec::new(), Vec::new(), VecDeque::new());
+        Self { session, sender, config, turns, asides, queue, started: Instant::now() }
     }
 
     /// The agent goes on under another id; turns from now on carry it.
@@ -55,8 +58,15 @@ impl Outlet {
         while self.turns.len() > ENDED_TURNS_KEPT {
             self.settle_oldest();
             self.collect();
-            self.turns.remove(0);
+            let (gone, _) = self.turns.remove(0);
+            self.asides.retain(|aside| *aside != gone);
         }
+    }
+
+    /// Items follow that are part of no turn, such as a notice between turns. They are shown; nothing else changes.
+    pub fn begin_aside(&mut self, turn: TurnId) {
+        self.asides.push(turn.clone());
+        self.begin(turn);
     }
 
     /// Something of the oldest turn may still be open, because it was begun late and never ended.
@@ -153,8 +163,10 @@ impl Outlet {
 
     fn collect(&mut self) {
         let now = self.now();
-        for (_, processor) in &mut self.turns {
-            self.queue.extend(processor.take(now).into_iter().map(ProviderEvent::Emission));
+        for (turn, processor) in &mut self.turns {
+            let is_aside = self.asides.contains(turn);
+            let shown = processor.take(now).into_iter().filter(|one| !is_aside || matches!(one, Emission::Item(_)));
+            self.queue.extend(shown.map(ProviderEvent::Emission));
         }
     }
 

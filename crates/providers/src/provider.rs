@@ -68,6 +68,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Directories that the agent's own records say were worked in, newest first; only as many as are read quickly.
+    async fn recent_directories(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Sets one of the options the session's facts offered (mode, model, …).
     async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError>;
 
@@ -170,6 +175,8 @@ pub struct StatusReport {
     pub retry_in_ms: Option<u64>,
     /// Why it was lost, with the end of its standard error.
     pub detail: Option<String>,
+    /// Its last turn failed because it is not logged in. Only said of the agent as a whole.
+    pub needs_login: bool,
 }
 
 impl From<AgentStatus> for StatusReport {

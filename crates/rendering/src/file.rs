@@ -50,7 +50,7 @@ fn numbered_into(html: &mut String, text: &str, start: Option<usize>, language: 
             if index == hidden.start {
                 gap_into(html, "cut", hidden.len());
                 // What stood in the gap is not read, so whatever it opened is not known.
-                highlighter = Highlighter::new(language);
+                highlighter.restart();
             }
             continue;
         }

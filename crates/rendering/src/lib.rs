@@ -8,7 +8,9 @@
 //! [`markdown`] renders a whole text; [`LiveMarkdown`] one that grows, with the same result at every moment, to the byte.
 //! Half-written constructs are shown as what they are so far (`**bol` is text until it is closed), in both. One exception:
 //! a closing code fence of which some marks are missing is not shown. The last line of an open code block is plain until it
-//! is complete. A link label or a footnote may be defined later in the text: what mentions it is then rendered again.
+//! is complete. A link label or a footnote may be defined later in the text: what mentions it is then rendered again. In a
+//! live text a link definition counts, and is shown as one, when its line is complete; [`LiveMarkdown::finish`] says that
+//! the last line is.
 //!
 //! A reader of a live text keeps a [`Mark`]. [`LiveMarkdown::patch_since`] gives what it lacks as a [`BlockPatch`]; what it
 //! has in common with now is counted in UTF-16 units, as scripts count. A patch costs what changed and the closing tags.
@@ -34,11 +36,16 @@
 //! | code without a language; raw HTML; indented code | 20; 26; 31 |
 //! | table; table in a list item | 19–30; 35–50 |
 //! | one word without an end; one that may be an address | 85; 138 |
-//! | nothing but `[`, or nothing but `*a ` | 11,000 |
 //!
-//! All but the last row grow in proportion to the text. A high ratio is a cheap full render: none of them takes more than
-//! 7 µs per chunk. The last row is quadratic, since every mark may still be closed, and is parsed from its start at each
-//! chunk; so are a line of 50 KB inside raw HTML and a word of that length full of marks.
+//! All of them grow in proportion to the text. A high ratio is a cheap full render: none of them takes more than 7 µs per
+//! chunk. Where the parser has to start over at each chunk (nothing but `[`, a line of 50 KB inside raw HTML: every mark may
+//! still be closed), it does so only after the text has grown by a part of what would be read again, and what was added
+//! since is shown then, or by [`LiveMarkdown::finish`].
+//!
+//! ## What it may cost
+//!
+//! Highlighting is bounded by `highlight::limits` and comparing by `diff::compare`: what is over the bound is plain, or shown
+//! as removed and added as a whole. Both are counted, never timed, so the result is the same each time.
 //!
 //! ## What a block looks like
 //!

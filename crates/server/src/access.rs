@@ -1,45 +1,86 @@
 //! Who may talk to this port. Every request passes here first.
 //!
-//! Comes in: a request's head. Goes out: the request, or a refusal with its reason. Localhost is not a security
-//! boundary: any web page can make the browser send requests here, a rebound name can make them look same-origin, and
-//! any user of the machine can connect. So a request needs one of our names, no foreign origin, and the secret.
+//! Comes in: a request's head. Goes out: the request with who sent it, or a refusal with its reason. Localhost is not a
+//! security boundary: any web page can make the browser send requests here, a rebound name can make them look same-origin,
+//! and any user of the machine can connect. So a request needs one of our names, no foreign origin, and either the secret or
+//! the credential of a browser that was let in.
 //! Kept out: bodies, sessions, and the sign-in pages themselves.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use catalog::{Catalog, CatalogError};
 use protocol::ErrorCode;
 
+use crate::browsers::{Browsers, Standing};
 use crate::error::Failure;
 use crate::hosts::Hosts;
-use crate::secret::{Secret, Ticket};
-use crate::sign_in;
+use crate::secret::Secret;
+use crate::tickets::{self, Delivery, Tickets};
+use crate::{peer, service_worker, sign_in};
 
-/// The cookie that carries the secret. A browser keeps one jar for all ports of a host, so a second server on this
-/// machine overwrites it; the same name with our port behind it is ours alone. Either is good.
+/// The cookie that carries a browser's credential. A browser keeps one jar for all ports of a host, so a second server on
+/// this machine overwrites it; the same name with our port behind it is ours alone. Either is good.
 const COOKIE: &str = "liminal_token";
-const SEC_FETCH_SITE: &str = "sec-fetch-site";
+pub(crate) const SEC_FETCH_SITE: &str = "sec-fetch-site";
 /// The one API route that tells nothing and so needs no secret.
 pub(crate) const HEALTH: &str = "/api/health";
 
 /// The rules of this server's door.
 #[derive(Clone, Debug)]
 pub struct Access {
-    pub hosts: Arc<Hosts>,
+    pub(crate) hosts: Arc<Hosts>,
     /// `None` lets everyone in who passes the other rules; the binary allows that on loopback only.
-    pub secret: Option<Secret>,
-    pub ticket: Ticket,
+    pub(crate) keys: Option<Keys>,
     /// [`COOKIE`] with our port.
     own_cookie: Arc<str>,
 }
 
+/// What opens the door.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    pub(crate) secret: Secret,
+    pub(crate) browsers: Browsers,
+    pub(crate) tickets: Tickets,
+    delivery: Delivery,
+    catalog: Catalog,
+}
+
+/// Who sent a request that was let through.
+#[derive(Clone, Debug)]
+pub(crate) enum Visitor {
+    /// No secret is needed here.
+    Anyone,
+    /// Whoever holds the secret itself: scripts, the command line.
+    Secret,
+    Browser(Arc<Standing>),
+    /// A browser of version 0.1, whose cookie holds the secret itself. It may load the page, which gives it a credential.
+    OldCookie,
+}
+
+/// A one-time link for a browser that is about to be started.
+#[derive(Debug)]
+pub struct Opening {
+    /// On this server, with the ticket.
+    pub path: String,
+    /// A page that leads there, where the ticket must not be on a command line.
+    pub file: Option<String>,
+}
+
 /// The middleware.
-pub(crate) async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(access): State<Access>, mut request: Request, next: Next) -> Response {
     match access.check(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(_) if service_worker::is_script_request(&request) => service_worker::removal(),
+        Ok(visitor) => {
+            if let Some(visitor) = visitor {
+                request.extensions_mut().insert(visitor);
+            }
+            next.run(request).await
+        }
         Err(failure) => {
             let path = request.uri().path();
             tracing::warn!(method = %request.method(), path, status = failure.status().as_u16(), "refused: {}", failure.message());
@@ -52,33 +93,66 @@ pub(crate) async fn guard(State(access): State<Access>, request: Request, next: 
     }
 }
 
-impl Access {
-    pub fn new(hosts: Hosts, secret: Option<Secret>) -> Self {
-        let own_cookie = format!("{COOKIE}_{}", hosts.port()).into();
-        Self { hosts: Arc::new(hosts), secret, ticket: Ticket::default(), own_cookie }
+impl Keys {
+    /// `by_file` has tickets travel in a file also where the system can tell whose a connection is.
+    pub fn new(secret: Secret, browsers: Browsers, catalog: Catalog, by_file: bool) -> Self {
+        let delivery = match by_file || !peer::can_tell() {
+            true => Delivery::PrivateFile,
+            false => Delivery::CommandLine,
+        };
+        Self { secret, browsers, tickets: Tickets::default(), delivery, catalog }
     }
 
-    /// The names under which a browser is to keep the secret.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// A new ticket. `base_url` is where the browser will find this server. Waits for the disk where a file is needed.
+    pub fn issue_ticket(&self, base_url: &str) -> Result<Opening, CatalogError> {
+        let storage = |error| CatalogError::Storage { path: "/dev/urandom".into(), source: Arc::new(error) };
+        let ticket = tickets::new_ticket().map_err(storage)?;
+        let path = format!("/?token={}", ticket.reveal());
+        let file = match self.delivery {
+            Delivery::CommandLine => None,
+            Delivery::PrivateFile => {
+                Some(self.catalog.redirect_file(&sign_in::redirect_page(&format!("{base_url}{path}")))?)
+            }
+        };
+        let shown = file.as_ref().map(|file| file.path().display().to_string());
+        self.tickets.add(ticket, self.delivery, file, Instant::now());
+        Ok(Opening { path, file: shown })
+    }
+}
+
+impl Access {
+    pub fn new(hosts: Hosts, keys: Option<Keys>) -> Self {
+        let own_cookie = format!("{COOKIE}_{}", hosts.port()).into();
+        Self { hosts: Arc::new(hosts), keys, own_cookie }
+    }
+
+    /// The names under which a browser is to keep its credential.
     pub(crate) fn cookie_names(&self) -> [&str; 2] {
         [COOKIE, &self.own_cookie]
     }
 
-    fn check(&self, request: &Request) -> Result<(), Failure> {
+    /// Who is it? `None` for what anybody may fetch, and for a sign-in link, which the route itself looks at.
+    fn check(&self, request: &Request) -> Result<Option<Visitor>, Failure> {
         let headers = request.headers();
-        self.check_host(request)?;
-        self.check_origin(headers)?;
-        check_content_type(request.method(), headers)?;
         let path = request.uri().path();
-        if path == HEALTH || sign_in::is_open(path) || self.secret.is_none() {
-            return Ok(());
-        }
-        if path == "/" && sign_in::offered_token(request.uri()).is_some() {
-            return Ok(()); // The route itself looks at the token in the link.
+        let is_page = path == "/" && request.method() == Method::GET;
+        let token = sign_in::offered_token(request.uri()).filter(|_| is_page);
+        self.check_host(request)?;
+        self.check_origin(headers, token.is_some_and(tickets::is_ticket))?;
+        check_content_type(request.method(), headers)?;
+        if path == HEALTH || sign_in::is_open(path) || token.is_some() || service_worker::is_script_request(request) {
+            return Ok(None);
         }
         match self.admits(headers) {
-            true => Ok(()),
-            false => Err(Failure::new(ErrorCode::Unauthorized, ErrorCode::Unauthorized.message(""))),
+            Some(Visitor::OldCookie) if !is_page => {}
+            Some(visitor) => return Ok(Some(visitor)),
+            None => {}
         }
+        Err(Failure::new(ErrorCode::Unauthorized, ErrorCode::Unauthorized.message("")))
     }
 
     fn check_host(&self, request: &Request) -> Result<(), Failure> {
@@ -95,7 +169,9 @@ impl Access {
         refuse("This server does not answer to that host name. Start it with --allowed-hosts to add one.")
     }
 
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Failure> {
+    /// A one-time link may come from a file that we wrote, which to the browser is another site. Whoever knows no ticket
+    /// gains nothing by that.
+    fn check_origin(&self, headers: &HeaderMap, has_ticket: bool) -> Result<(), Failure> {
         let refuse = |reason: &str| Err(Failure::new(ErrorCode::Forbidden, reason));
         if headers.contains_key(header::ORIGIN) {
             let origin = only(headers, header::ORIGIN.as_str());
@@ -103,21 +179,39 @@ impl Access {
                 return refuse("Requests from another origin are not allowed.");
             }
         }
+        let is_navigation =
+            only(headers, "sec-fetch-mode") == Some("navigate") && only(headers, "sec-fetch-dest") == Some("document");
         if headers.contains_key(SEC_FETCH_SITE)
             && !matches!(only(headers, SEC_FETCH_SITE), Some("same-origin" | "none"))
+            && !(has_ticket && is_navigation)
         {
             return refuse("Requests from another site are not allowed. Type or paste the link into the address bar.");
         }
         Ok(())
     }
 
-    /// Is the secret among what these headers offer, if one is needed?
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
-        let Some(secret) = &self.secret else { return true };
+    /// Who is it by what these headers offer, if anybody who may come in?
+    pub(crate) fn admits(&self, headers: &HeaderMap) -> Option<Visitor> {
+        let Some(keys) = &self.keys else { return Some(Visitor::Anyone) };
         let bearer = only(headers, header::AUTHORIZATION.as_str()).and_then(bearer);
-        let offered = bearer.into_iter().chain(cookies(headers, self.cookie_names()));
         // Every offer is compared, so that the time tells nothing about which one was right.
-        offered.fold(false, |found, offer| found | secret.matches(offer))
+        let holds_secret = bearer.is_some_and(|offer| keys.secret.matches(offer));
+        let (mut browser, mut is_old) = (None, false);
+        for offer in cookies(headers, self.cookie_names()) {
+            browser = keys.browsers.admit(offer).or(browser);
+            is_old |= keys.secret.matches(offer);
+        }
+        match browser {
+            _ if holds_secret => Some(Visitor::Secret),
+            Some(standing) => Some(Visitor::Browser(standing)),
+            None => is_old.then_some(Visitor::OldCookie),
+        }
+    }
+
+    /// The credential that a browser offers, if it is a good one.
+    pub(crate) fn credential<'a>(&'a self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let keys = self.keys.as_ref()?;
+        cookies(headers, self.cookie_names()).filter(|offer| keys.browsers.admit(offer).is_some()).last()
     }
 }
 

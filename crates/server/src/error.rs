@@ -75,6 +75,7 @@ fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::SessionCreateFailed
         | ErrorCode::AgentHandshakeFailed
         | ErrorCode::AgentProtocolError
+        | ErrorCode::OpenFailed
         | ErrorCode::ProcessCrash => StatusCode::BAD_GATEWAY,
         ErrorCode::AgentNotInstalled | ErrorCode::AgentUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::StorageFailed => StatusCode::INSUFFICIENT_STORAGE,

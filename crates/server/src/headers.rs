@@ -5,7 +5,7 @@ use axum::response::Response;
 
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self' data:; connect-src 'self'; frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; \
-     form-action 'self'";
+     form-action 'self'; require-trusted-types-for 'script'; trusted-types liminal-rendered liminal-sprite liminal-worker";
 
 const EVERYWHERE: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),

@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// A browser keeps at most six idle connections per host; this is room for forty browsers, and well under the usual
-/// limit of 1024 open files.
-const WAITING_MAX: usize = 256;
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lobby(Arc<Mutex<Waiting>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Lobby {
+    waiting: Arc<Mutex<Waiting>>,
+    waiting_max: usize,
+}
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -32,6 +31,15 @@ pub(crate) struct Guest {
 }
 
 impl Lobby {
+    pub(crate) fn new(waiting_max: usize) -> Self {
+        Self { waiting: Arc::default(), waiting_max }
+    }
+
+    /// The one that has waited longest has to go.
+    pub(crate) fn make_room(&self) {
+        self.waiting().close_oldest();
+    }
+
     /// A new connection, waiting to ask something.
     pub(crate) fn enter(&self) -> Guest {
         let guest = Guest { lobby: self.clone(), shown_out: CancellationToken::new(), place: Mutex::new(None) };
@@ -40,7 +48,16 @@ impl Lobby {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn close_oldest(&mut self) {
+        if let Some((_, longest)) = self.places.pop_first() {
+            tracing::debug!("too many connections wait to ask something: the oldest is closed");
+            longest.cancel();
+        }
     }
 }
 
@@ -65,11 +82,8 @@ impl Guest {
         if place.is_some() {
             return;
         }
-        if waiting.places.len() >= WAITING_MAX
-            && let Some((_, longest)) = waiting.places.pop_first()
-        {
-            tracing::debug!("too many connections wait to ask something: the oldest is closed");
-            longest.cancel();
+        if waiting.places.len() >= self.lobby.waiting_max {
+            waiting.close_oldest();
         }
         waiting.arrivals += 1;
         let arrival = waiting.arrivals;
@@ -88,9 +102,11 @@ impl Drop for Guest {
 mod tests {
     use super::*;
 
+    const WAITING_MAX: usize = 32;
+
     #[test]
     fn a_full_lobby_shows_out_the_one_that_waited_longest() {
-        let lobby = Lobby::default();
+        let lobby = Lobby::new(WAITING_MAX);
         let guests: Vec<Guest> = (0..WAITING_MAX).map(|_| lobby.enter()).collect();
         assert!(guests.iter().all(|guest| !guest.shown_out.is_cancelled()));
         guests[0].serve();
@@ -102,7 +118,7 @@ mod tests {
 
     #[test]
     fn who_is_served_or_gone_takes_no_room() {
-        let lobby = Lobby::default();
+        let lobby = Lobby::new(WAITING_MAX);
         let served = lobby.enter();
         served.serve();
         drop(lobby.enter());

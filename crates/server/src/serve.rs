@@ -22,27 +22,28 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
-use crate::lobby::Lobby;
+use crate::limits::Limits;
+use crate::lobby::{Guest, Lobby};
+use crate::peer::Connection;
 
 /// From the first byte a client may send, or the end of the answer before, to the end of a request's head. Loopback
 /// and a local network need milliseconds.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// A request's head: a cookie or two and what browsers add.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// HTTP connections in all, those being served included. Half of the usual limit of 1024 open files: the other half is
-/// for WebSockets, agents and data files.
-const OPEN_MAX: usize = 512;
 /// After a failed accept, most likely for want of file descriptors, to let some come free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// For a connection that has to make room to be gone. It only has to be dropped.
+const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// For requests under way when the server stops. Who is slower than this is not going to be quicker.
-const FINISH_TIME_MAX: Duration = Duration::from_secs(3);
+pub(crate) const FINISH_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Serves until `stop`, then lets every request under way finish.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: &CancellationToken) {
+pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: &CancellationToken) {
     let connections = TaskTracker::new();
-    let open = Arc::new(Semaphore::new(OPEN_MAX));
-    let lobby = Lobby::default();
+    let open = Arc::new(Semaphore::new(limits.http));
+    let lobby = Lobby::new(limits.waiting);
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
@@ -56,15 +57,31 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: &Cancella
                 continue;
             }
         };
-        let Ok(permit) = Arc::clone(&open).try_acquire_owned() else {
-            tracing::warn!(%peer, "{OPEN_MAX} connections are open: one more is turned away");
+        let permit = tokio::select! {
+            () = stop.cancelled() => break,
+            permit = room(&open, &lobby) => permit,
+        };
+        let Some(permit) = permit else {
+            tracing::warn!(%peer, "{} connections are open: one more is turned away", limits.http);
             continue;
         };
-        connections.spawn(serve_connection(stream, router.clone(), lobby.clone(), stop.clone(), permit));
+        // Not in the task, which may run much later: who came first has to be known as soon as the next one comes.
+        let guest = lobby.enter();
+        connections.spawn(serve_connection(stream, router.clone(), guest, stop.clone(), permit));
     }
     drop(listener);
     connections.close();
     connections.wait().await;
+}
+
+/// A place for one more connection. When there is none, one that only waits has to give up its own; none of those that are
+/// served has to.
+async fn room(open: &Arc<Semaphore>, lobby: &Lobby) -> Option<OwnedSemaphorePermit> {
+    if let Ok(permit) = Arc::clone(open).try_acquire_owned() {
+        return Some(permit);
+    }
+    lobby.make_room();
+    tokio::time::timeout(ROOM_TIME_MAX, Arc::clone(open).acquire_owned()).await.ok()?.ok()
 }
 
 /// The next connection, ready for small frames.
@@ -78,17 +95,21 @@ async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 async fn serve_connection(
     stream: TcpStream,
     router: Router,
-    lobby: Lobby,
+    guest: Guest,
     stop: CancellationToken,
     _permit: OwnedSemaphorePermit,
 ) {
-    let guest = Arc::new(lobby.enter());
+    let guest = Arc::new(guest);
     let waiting = Arc::clone(&guest);
+    let ends = both_ends(&stream);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (router, guest) = (router.clone(), Arc::clone(&guest));
         async move {
             guest.serve();
-            let request: Request = request.map(Body::new);
+            let mut request: Request = request.map(Body::new);
+            if let Some(ends) = ends {
+                request.extensions_mut().insert(ends);
+            }
             let response = router.oneshot(request).await;
             guest.wait();
             response.map_err(|never: Infallible| never)
@@ -109,6 +130,10 @@ async fn serve_connection(
     if let Ok(ended) = tokio::time::timeout(FINISH_TIME_MAX, connection).await {
         log_end(ended);
     }
+}
+
+fn both_ends(stream: &TcpStream) -> Option<Connection> {
+    Some(Connection { peer: stream.peer_addr().ok()?, local: stream.local_addr().ok()? })
 }
 
 fn log_end(ended: hyper::Result<()>) {

@@ -1,20 +1,29 @@
-//! How a browser comes to hold the secret: the link that was printed at the start, once.
+//! How a browser comes to hold a credential: a link with the secret or a one-time ticket in it.
 //!
-//! Comes in: `/?token=…`. Goes out: the cookie and a redirect to `/`, or a page that says where to find the link.
+//! Comes in: `/?token=…`. Goes out: a cookie with a credential of that browser alone, never the secret, and a way to `/`;
+//! or a page that says where to find the link.
+
+use std::time::Instant;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 
 use protocol::ErrorCode;
 
-use crate::access::Access;
+use crate::access::{Access, Keys, SEC_FETCH_SITE};
+use crate::browser_label;
 use crate::error::Failure;
+use crate::peer::{self, Connection, PeerUser};
+use crate::tickets;
 
 const STYLE_PATH: &str = "/sign-in.css";
 const STYLE: &str = include_str!("../pages/sign-in.css");
 const PAGE: &str = include_str!("../pages/sign-in.html");
-/// A browser that has been let in once stays in: the secret only changes when its file is deleted.
+const REDIRECT_PAGE: &str = include_str!("../pages/redirect.html");
+/// A browser that has been let in stays in until it is revoked or the secret changes.
 const COOKIE_SECONDS: u32 = 400 * 24 * 60 * 60;
+const INVALID: &str = "This link is no longer valid.";
+const OTHER_USER: &str = "This link is for a browser of the user who runs Liminal Builder, on the same machine.";
 
 /// May this path be fetched without the secret?
 pub(crate) fn is_open(path: &str) -> bool {
@@ -26,21 +35,62 @@ pub(crate) fn offered_token(uri: &Uri) -> Option<&str> {
     uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// `/?token=…`. The token never stays in the address bar.
-pub(crate) fn enter(access: &Access, headers: &HeaderMap, offered: &str) -> Response {
-    if let Some(secret) = &access.secret
-        && (secret.matches(offered) || access.ticket.redeem(offered))
-    {
-        let cookie =
-            |name| format!("{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={COOKIE_SECONDS}", secret.reveal());
-        return redirect_home(&access.cookie_names().map(cookie));
+/// `GET /?token=…`. The token never stays in the address bar.
+pub(crate) async fn enter(
+    access: &Access,
+    headers: &HeaderMap,
+    offered: &str,
+    connection: Option<Connection>,
+) -> Response {
+    let Some(keys) = &access.keys else { return go_home(headers, &[]) };
+    let refusal = match tickets::is_ticket(offered) {
+        true => redeem(keys, offered, connection).await.err(),
+        false => (!keys.secret.matches(offered)).then_some(INVALID),
+    };
+    match refusal {
+        None => let_in(access, keys, headers).await,
+        // An old link in the history, or one that worked once, of a browser that is in already.
+        Some(_) if access.admits(headers).is_some() => go_home(headers, &[]),
+        Some(reason) => {
+            tracing::warn!("refused a sign-in link: {reason}");
+            page(StatusCode::FORBIDDEN, reason)
+        }
     }
-    // An old link in the history, or one that worked once, of a browser that is in already.
-    if access.admits(headers) {
-        return redirect_home(&[]);
+}
+
+/// Ok once for a ticket that our own user brings in time.
+async fn redeem(keys: &Keys, offered: &str, connection: Option<Connection>) -> Result<(), &'static str> {
+    // Before anything is read for it: only who knows a ticket may cause work.
+    if !keys.tickets.knows(offered, Instant::now()) {
+        return Err(INVALID);
     }
-    tracing::warn!("refused a sign-in link with a wrong token");
-    page(StatusCode::FORBIDDEN, "This link is no longer valid.")
+    let asked = connection.map(|connection| tokio::task::spawn_blocking(move || peer::user_of(connection)));
+    let user = match asked {
+        // Whatever fails here lets nobody in.
+        Some(asked) => asked.await.unwrap_or(PeerUser::Other),
+        None => PeerUser::Other,
+    };
+    match keys.tickets.redeem(offered, user, Instant::now()) {
+        true => Ok(()),
+        false if user == PeerUser::Ours => Err(INVALID),
+        false => Err(OTHER_USER),
+    }
+}
+
+/// Gives the browser a credential, or keeps the one it has, and sends it to the page.
+pub(crate) async fn let_in(access: &Access, keys: &Keys, headers: &HeaderMap) -> Response {
+    let credential = match access.credential(headers) {
+        Some(known) => known.to_owned(),
+        None => match keys.browsers.let_in(browser_label::of(headers)).await {
+            Ok(credential) => credential,
+            Err(error) => {
+                tracing::error!("could not make a credential: {error}");
+                return Failure::new(ErrorCode::InternalError, ErrorCode::InternalError.message("")).into_response();
+            }
+        },
+    };
+    let cookie = |name| format!("{name}={credential}; Path=/; HttpOnly; SameSite=Strict; Max-Age={COOKIE_SECONDS}");
+    go_home(headers, &access.cookie_names().map(cookie))
 }
 
 /// What a person sees who may not come in.
@@ -56,8 +106,19 @@ pub(crate) async fn style() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)
 }
 
-fn redirect_home(cookies: &[String]) -> Response {
-    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, "/")]).into_response();
+/// A page that leads to `url`, which is made of an address and a ticket and holds nothing that means something in HTML.
+pub(crate) fn redirect_page(url: &str) -> String {
+    REDIRECT_PAGE.replace("{url}", url)
+}
+
+/// After a redirect a browser still counts a request as caused by the site where the way began, and keeps its new cookie
+/// to itself. So from another site, such as our own file, the way goes on by a page of ours.
+fn go_home(headers: &HeaderMap, cookies: &[String]) -> Response {
+    let is_foreign = headers.get(SEC_FETCH_SITE).is_some_and(|site| site != "same-origin" && site != "none");
+    let mut response = match is_foreign {
+        true => Html(redirect_page("/")).into_response(),
+        false => (StatusCode::SEE_OTHER, [(header::LOCATION, "/")]).into_response(),
+    };
     for cookie in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }

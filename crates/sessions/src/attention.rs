@@ -1,9 +1,12 @@
 //! Which session needs the user: the one rule set behind every window's glyphs. Pure.
 
+use catalog::{Unseen as UnseenRecord, UnseenKind};
 use protocol::{AgentStatus, Attention, Continuity, SessionState, Timestamp, TurnEvent, TurnStatus};
 
 /// A reason is one short line.
 const REASON_CHARACTERS_MAX: usize = 160;
+/// Why a session wants the user whose turn was cancelled because the server stopped.
+pub(crate) const STOPPED_WITH_SERVER: &str = "Stopped with Liminal Builder";
 
 /// What is known of a session's life; the most urgent fact is what it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,11 +21,10 @@ pub(crate) struct Watch {
     continuity: Continuity,
 }
 
+/// Each with its line for lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Unseen {
     Error(String),
-    /// Something of ours broke, turn or no turn.
-    Fault(String),
     Finished,
 }
 
@@ -39,9 +41,32 @@ impl Watch {
             }
             TurnEvent::TurnError { error_message, .. } => {
                 self.turn_running = false;
-                self.unseen = Some(Unseen::Error(error_message.clone()));
+                self.unseen = Some(Unseen::Error(short(&format!("Turn failed: {error_message}"))));
             }
         }
+    }
+
+    /// The turn that was just cancelled was so because the server stops: nobody has seen that yet.
+    pub(crate) fn stopped_with_server(&mut self) {
+        self.unseen = Some(Unseen::Error(STOPPED_WITH_SERVER.into()));
+    }
+
+    /// What nobody had seen when the session was last put away.
+    pub(crate) fn restore(&mut self, kept: Option<&UnseenRecord>) {
+        self.unseen = kept.map(|kept| match kept.kind {
+            UnseenKind::Finished => Unseen::Finished,
+            UnseenKind::Error => Unseen::Error(kept.reason.clone().unwrap_or_default()),
+        });
+    }
+
+    /// What the catalog keeps of it. `before` is the state that shows now.
+    pub(crate) fn to_keep(&self, before: &SessionState, now: Timestamp) -> Option<UnseenRecord> {
+        let kind = match self.unseen.as_ref()? {
+            Unseen::Finished => UnseenKind::Finished,
+            Unseen::Error(_) => UnseenKind::Error,
+        };
+        let SessionState { reason, since, .. } = self.state(before, now);
+        Some(UnseenRecord { kind, reason, since: since.unwrap_or(now), extra: serde_json::Map::new() })
     }
 
     pub(crate) fn loading(&mut self, loading: bool) {
@@ -51,14 +76,13 @@ impl Watch {
     /// `detail` says why it was lost; its first line is what a sidebar has room for.
     pub(crate) fn process(&mut self, status: AgentStatus, detail: Option<&str>) {
         self.process = status;
-        let line = detail.and_then(|detail| detail.lines().map(str::trim).find(|line| !line.is_empty()));
-        self.loss = line.map(|line| line.chars().take(REASON_CHARACTERS_MAX).collect());
+        self.loss = detail.map(short).filter(|line| !line.is_empty());
     }
 
     pub(crate) fn fault(&mut self, words: String) {
         self.turn_running = false;
         self.loading = false;
-        self.unseen = Some(Unseen::Fault(words));
+        self.unseen = Some(Unseen::Error(words));
         self.process = AgentStatus::Idle;
         self.continuity = Continuity::Dormant;
     }
@@ -79,8 +103,7 @@ impl Watch {
     /// The state every window shows. `since` stays while the attention stays.
     pub(crate) fn state(&self, before: &SessionState, now: Timestamp) -> SessionState {
         let (attention, reason) = match (&self.unseen, self.process) {
-            (Some(Unseen::Error(words)), _) => (Attention::Error, Some(format!("Turn failed: {words}"))),
-            (Some(Unseen::Fault(words)), _) => (Attention::Error, Some(words.clone())),
+            (Some(Unseen::Error(reason)), _) => (Attention::Error, Some(reason.clone())),
             (Some(Unseen::Finished), _) => (Attention::Finished, Some("Finished".to_string())),
             (None, AgentStatus::Disconnected) => (Attention::Disconnected, self.loss.clone()),
             (None, AgentStatus::Reconnecting) => (Attention::Reconnecting, self.loss.clone()),
@@ -92,6 +115,19 @@ impl Watch {
         let since = if before.attention == attention { before.since } else { Some(now) };
         SessionState { attention, reason, continuity: self.continuity, since }
     }
+}
+
+/// The state of a session for which nothing runs.
+pub(crate) fn dormant(unseen: &UnseenRecord) -> SessionState {
+    let mut watch = Watch::default();
+    watch.restore(Some(unseen));
+    SessionState { since: Some(unseen.since), ..watch.state(&SessionState::default(), unseen.since) }
+}
+
+/// The first line that says something, if it is not too long.
+fn short(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(REASON_CHARACTERS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -158,6 +194,21 @@ mod tests {
         assert_eq!((state.attention, state.reason.as_deref()), (Attention::Error, Some("Turn failed: rate limit")));
         watch.turn(&started());
         assert_eq!(attention(&watch), Attention::Working);
+    }
+
+    #[test]
+    fn what_nobody_has_seen_is_the_same_after_a_restart() {
+        let mut watch = Watch::default();
+        watch.turn(&started());
+        watch.turn(&failed());
+        let shown = watch.state(&SessionState::default(), Timestamp::from_unix_ms(5));
+        let kept = watch.to_keep(&shown, Timestamp::from_unix_ms(9)).unwrap();
+        assert_eq!(dormant(&kept), shown);
+        let mut again = Watch::default();
+        again.restore(Some(&kept));
+        assert_eq!(again.state(&dormant(&kept), Timestamp::from_unix_ms(99)), shown);
+        again.seen();
+        assert_eq!(again.to_keep(&shown, Timestamp::from_unix_ms(99)), None);
     }
 
     #[test]

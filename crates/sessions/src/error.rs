@@ -4,8 +4,14 @@ use protocol::{ErrorCode, ErrorMessage, ProjectId, SessionId};
 
 use providers::fault::Fault;
 
+/// What people read when a session has too many requests waiting.
+const TOO_MANY_WAIT: &str = "Too many requests are waiting for this session. Try again when it has opened.";
+
+/// And when it was archived, or its project removed, before they were served.
+const CLOSED: &str = "The session was closed before this was done. Restore it and try again.";
+
 /// A variant exists because some caller acts on it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ServiceError {
     #[error("no project {0}")]
     ProjectNotFound(ProjectId),
@@ -15,11 +21,20 @@ pub enum ServiceError {
     TurnInProgress,
     #[error("the session ended while it was asked")]
     SessionEnded,
+    /// As many requests as may wait for a session that loads or closes do so already.
+    #[error("too many requests wait for the session")]
+    TooManyWait,
+    /// The session was archived, or its project removed, before this was done.
+    #[error("the session was closed before this was done")]
+    Closed,
     #[error("the server is shutting down")]
     ShuttingDown,
     /// A panic; its words are in the log.
     #[error("something in the server broke")]
     Fault,
+    /// An editor or a terminal was not opened; the sentence says why and what to do.
+    #[error("{0}")]
+    OpenFailed(String),
     #[error("a request lacks {field}")]
     Invalid { field: &'static str, reason: &'static str },
     #[error(transparent)]
@@ -35,7 +50,10 @@ impl ServiceError {
             Self::ProjectNotFound(_) => ErrorCode::ProjectNotFound,
             Self::SessionNotFound(_) => ErrorCode::SessionNotFound,
             Self::TurnInProgress => ErrorCode::TurnInProgress,
+            Self::TooManyWait => ErrorCode::AgentUnavailable,
+            Self::Closed => ErrorCode::SessionNotFound,
             Self::SessionEnded | Self::ShuttingDown | Self::Fault => ErrorCode::InternalError,
+            Self::OpenFailed(_) => ErrorCode::OpenFailed,
             Self::Invalid { .. } => ErrorCode::InvalidMessage,
             Self::Catalog(error) => error.code(),
             Self::Provider(error) => error.code(),
@@ -51,12 +69,20 @@ impl ServiceError {
     pub fn to_message(&self) -> ErrorMessage {
         match self {
             Self::Provider(error) => error.to_message(),
+            Self::OpenFailed(sentence) => ErrorMessage::new(self.code(), self.code().message(sentence)),
+            Self::Catalog(catalog::CatalogError::CommandInvalid { field, reason }) => {
+                let mut message = ErrorMessage::new(self.code(), format!("The command for the {field} {reason}."));
+                message.field = Some((*field).to_string());
+                message
+            }
             Self::Invalid { field, reason } => {
                 let words = self.code().message("");
                 let mut message = ErrorMessage::new(self.code(), format!("{words} {field}: {reason}"));
                 message.field = Some((*field).to_string());
                 message
             }
+            Self::TooManyWait => ErrorMessage::new(self.code(), TOO_MANY_WAIT),
+            Self::Closed => ErrorMessage::new(self.code(), CLOSED),
             other => {
                 let mut message = ErrorMessage::new(other.code(), other.code().message(""));
                 if matches!(other, Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown | Self::Fault) {

@@ -1,5 +1,7 @@
 //! Encoded messages, shared between windows, and which of them may overtake others.
 
+use std::sync::{Arc, Weak};
+
 use bytes::Bytes;
 use protocol::{ServerFrame, ServerMessage, SessionId};
 use serde::Serialize;
@@ -26,16 +28,42 @@ impl Frame {
         Self::encode(&ServerFrame { message, request_id })
     }
 
+    /// The same, and a way to find it again for as long as some window has it.
+    pub(crate) fn shared(message: ServerMessage) -> (Self, WeakFrame) {
+        let json = Arc::new(to_json(&ServerFrame { message, request_id: None }));
+        let weak = WeakFrame(Arc::downgrade(&json));
+        (Self(Bytes::from_owner(Shared(json))), weak)
+    }
+
     pub(crate) fn encode(value: &impl Serialize) -> Self {
-        match serde_json::to_vec(value) {
-            Ok(json) => Self(json.into()),
-            Err(error) => {
-                // Our own types with string keys always encode; if that ever broke, an empty object is ignored by
-                // every client while the log says why.
-                tracing::error!(%error, "a message could not be encoded");
-                Self(Bytes::from_static(b"{}"))
-            }
-        }
+        Self(to_json(value).into())
+    }
+}
+
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_else(|error| {
+        // Our own types with string keys always encode; if that ever broke, an empty object is ignored by every client
+        // while the log says why.
+        tracing::error!(%error, "a message could not be encoded");
+        b"{}".to_vec()
+    })
+}
+
+/// A frame that is there as long as some window has it. Keeps no memory itself.
+#[derive(Debug)]
+pub(crate) struct WeakFrame(Weak<Vec<u8>>);
+
+impl WeakFrame {
+    pub(crate) fn get(&self) -> Option<Frame> {
+        self.0.upgrade().map(|json| Frame(Bytes::from_owner(Shared(json))))
+    }
+}
+
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -70,8 +98,11 @@ impl After {
             ServerMessage::ServerHello { .. }
             | ServerMessage::ProjectList { .. }
             | ServerMessage::ProjectAdded { .. }
+            | ServerMessage::ProjectUpdated { .. }
             | ServerMessage::SessionList { .. }
+            | ServerMessage::SettingsCurrent { .. }
             | ServerMessage::PathCompletions { .. }
+            | ServerMessage::PathRecents { .. }
             | ServerMessage::AgentList { .. }
             | ServerMessage::Ack {} => Self::Nothing,
         }

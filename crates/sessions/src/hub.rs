@@ -3,8 +3,11 @@
 //! Comes in: requests. Goes out: answers to one window, news to all. Kept out: sockets, wires, files. Locks are held
 //! for a look-up and never across an await.
 
+mod directories;
 mod drain;
+mod entries;
 mod renamed;
+mod restored;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -13,10 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use catalog::{Catalog, NEW_SESSION_TITLE, SessionRecord};
 use protocol::{
     AgentInfo, Attention, CliType, Continuity, ErrorMessage, Project, ProjectId, ServerMessage, SessionId,
-    SessionState, SessionSummary, Timestamp, TurnId,
+    SessionState, SessionSummary, TurnId,
 };
-use providers::{NewSession, ProviderError, Registry};
-use tokio::sync::{mpsc, oneshot};
+use providers::{NewSession, Registry};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -39,7 +42,7 @@ pub(crate) struct HubCore {
     registry: Registry,
     facts: ServerFacts,
     windows: Mutex<Windows>,
-    sessions: Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
+    sessions: Mutex<entries::Entries>,
     states: Mutex<HashMap<SessionId, SessionState>>,
     /// The last number of sessions whose task has ended; the next one goes on from there.
     numbers: Mutex<HashMap<SessionId, u64>>,
@@ -67,6 +70,8 @@ pub struct ServerFacts {
     pub instance: String,
     pub home: String,
     pub notices: Vec<String>,
+    /// A program that is started here can show a window.
+    pub has_display: bool,
 }
 
 /// How a session is opened: all that its agent has to be told.
@@ -111,13 +116,14 @@ impl Hub {
     /// Starts the hub's own task. Must be called inside a tokio runtime.
     pub fn start(catalog: Catalog, registry: Registry, facts: ServerFacts) -> Self {
         let (newborn, births) = mpsc::channel(COMMANDS_MAX);
+        let states = Mutex::new(restored::states(&catalog));
         let core = Arc::new(HubCore {
             catalog,
             registry,
             facts,
             windows: Mutex::default(),
             sessions: Mutex::default(),
-            states: Mutex::default(),
+            states,
             numbers: Mutex::default(),
             renamed: Mutex::default(),
             newborn,
@@ -139,8 +145,8 @@ impl Hub {
     /// A window joins. It is greeted with what it needs to know first.
     pub fn connect(&self, kind: WindowKind) -> (Window, Frames) {
         let outbox = Outbox::new(kind);
-        let ServerFacts { version, instance, home, notices } = self.core.facts.clone();
-        let hello = ServerMessage::ServerHello { version, instance, home, notices };
+        let ServerFacts { version, instance, home, notices, has_display } = self.core.facts.clone();
+        let hello = ServerMessage::ServerHello { version, instance, home, notices, has_display };
         outbox.push(After::Nothing, Frame::of(hello, None));
         let id = {
             let mut windows = lock(&self.core.windows);
@@ -207,11 +213,13 @@ impl Hub {
     }
 
     pub async fn cancel(&self, id: &SessionId) -> Result<(), ServiceError> {
-        self.core.ask_live(id, |reply| Command::Cancel { requester: None, reply }).await
+        self.core.ask_live(id, |reply| Command::Cancel { requester: None, reply }).await?;
+        Ok(())
     }
 
     pub async fn kill(&self, id: &SessionId) -> Result<(), ServiceError> {
-        self.core.ask_live(id, |reply| Command::Kill { end: false, reply }).await
+        self.core.ask_live(id, |reply| Command::Kill { reply }).await?;
+        Ok(())
     }
 
     /// Names of sessions with a turn running, for the last words of the server.
@@ -252,9 +260,10 @@ impl HubCore {
         if let Some(outbox) = gone {
             outbox.close();
         }
-        for session in lock(&self.sessions).values() {
-            // A session too busy to hear it notices the closed outbox when it next writes.
-            session.try_send(Command::Leave { window }).ok();
+        for entry in lock(&self.sessions).values() {
+            // A session too busy to hear it notices the closed outbox when it next writes. So does the next actor of one
+            // that is closing.
+            entry.actor().try_send(Command::Leave { window }).ok();
         }
     }
 
@@ -293,6 +302,11 @@ impl HubCore {
             provider.kill_session(&session.id).await.ok();
             return Err(ServiceError::ShuttingDown);
         }
+        if let Err(error) = directories::set_defaults(provider.as_ref(), &session.id, &project).await {
+            // In another mode than the user wants it may do more than it should, so it does not run at all.
+            provider.kill_session(&session.id).await.ok();
+            return Err(error);
+        }
         let id = SessionId::new(cli_type, &session.id);
         let record = SessionRecord::new(id.clone(), project.id.clone(), now());
         if let Err(error) = self.catalog.add_session(record).await {
@@ -302,82 +316,20 @@ impl HubCore {
         }
         let live = SessionState { continuity: Continuity::Live, ..SessionState::default() };
         lock(&self.states).insert(id.clone(), live);
-        let (sender, commands) = mpsc::channel(COMMANDS_MAX);
-        lock(&self.sessions).insert(id.clone(), sender);
-        self.give_birth(Session::created(Arc::clone(self), id.clone(), provider, session, commands)).await?;
         let summary = self.summary(&id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))?;
+        let (actor, commands) = mpsc::channel(COMMANDS_MAX);
+        // A place in the queue first: who is told of the session finds its actor, and the actor says nothing before that.
+        let start = self.newborn.reserve().await.map_err(|_| ServiceError::ShuttingDown)?;
+        if !self.enter_created(&id, &project.id, actor) {
+            // Its project was removed meanwhile, and nobody could see it run.
+            provider.kill_session(&session.id).await.ok();
+            return Err(ServiceError::ProjectNotFound(project.id));
+        }
         let created =
-            ServerMessage::SessionCreated { session_id: id, project_id: project.id, session: summary.clone() };
+            ServerMessage::SessionCreated { session_id: id.clone(), project_id: project.id, session: summary.clone() };
         self.broadcast_as_answer(created, asker);
+        start.send(Session::created(Arc::clone(self), id, provider, session, commands, asker));
         Ok(summary)
-    }
-
-    async fn give_birth(&self, session: Session) -> Result<(), ServiceError> {
-        self.newborn.send(session).await.map_err(|_| ServiceError::ShuttingDown)
-    }
-
-    /// Sends a command to a session, opening it first if nothing runs for it.
-    pub(crate) async fn command(self: &Arc<Self>, id: &SessionId, command: Command) -> Result<(), ServiceError> {
-        let mut command = command;
-        // A session may end between the look-up and the send; the second round starts a new one.
-        for _ in 0..3 {
-            let sender = self.session(id).await?;
-            match sender.send(command).await {
-                Ok(()) => return Ok(()),
-                Err(mpsc::error::SendError(back)) => {
-                    self.forget(id);
-                    command = back;
-                }
-            }
-        }
-        Err(ServiceError::SessionEnded)
-    }
-
-    pub(crate) async fn ask<T>(
-        self: &Arc<Self>,
-        id: &SessionId,
-        command: impl FnOnce(oneshot::Sender<Result<T, ServiceError>>) -> Command,
-    ) -> Result<T, ServiceError> {
-        let (reply, answer) = oneshot::channel();
-        self.command(id, command(reply)).await?;
-        answer.await.map_err(|_| ServiceError::SessionEnded)?
-    }
-
-    /// Like [`Self::ask`], but a session for which nothing runs has nothing to be told.
-    pub(crate) async fn ask_live(
-        self: &Arc<Self>,
-        id: &SessionId,
-        command: impl FnOnce(oneshot::Sender<Result<(), ServiceError>>) -> Command,
-    ) -> Result<(), ServiceError> {
-        self.record(id)?;
-        let Some(sender) = self.live(id) else { return Ok(()) };
-        let (reply, answer) = oneshot::channel();
-        if sender.send(command(reply)).await.is_err() {
-            return Ok(());
-        }
-        // Who waits must not keep it alive when everything ends.
-        drop(sender);
-        answer.await.unwrap_or(Ok(()))
-    }
-
-    async fn session(self: &Arc<Self>, id: &SessionId) -> Result<mpsc::Sender<Command>, ServiceError> {
-        let record = self.record(id)?;
-        let provider = Arc::clone(self.registry.get(&record.cli_type)?);
-        let place = self.place_of(id)?;
-        let (sender, id, commands) = {
-            let mut sessions = lock(&self.sessions);
-            // Looked up under the lock: its task is never missed while it changes its id.
-            let id = self.current(id);
-            if let Some(sender) = sessions.get(&id) {
-                return Ok(sender.clone());
-            }
-            self.unless_stopping()?;
-            let (sender, commands) = mpsc::channel(COMMANDS_MAX);
-            sessions.insert(id.clone(), sender.clone());
-            (sender, id, commands)
-        };
-        self.give_birth(Session::opened(Arc::clone(self), id, provider, place, commands)).await?;
-        Ok(sender)
     }
 
     pub(crate) fn place_of(&self, id: &SessionId) -> Result<Place, ServiceError> {
@@ -387,40 +339,9 @@ impl HubCore {
         Ok(Place { directory: PathBuf::from(project.path), prompted, chosen: chosen_options })
     }
 
-    pub(crate) fn live(&self, id: &SessionId) -> Option<mpsc::Sender<Command>> {
-        let sessions = lock(&self.sessions);
-        sessions.get(&self.current(id)).cloned()
-    }
-
-    pub(crate) fn forget(&self, id: &SessionId) {
-        let mut sessions = lock(&self.sessions);
-        for id in [id, &self.current(id)] {
-            if sessions.get(id).is_some_and(mpsc::Sender::is_closed) {
-                sessions.remove(id);
-            }
-        }
-    }
-
-    /// A session's task is over. What still waited for it goes to the next one, or is refused.
-    pub(crate) fn ended(self: &Arc<Self>, id: &SessionId, seq: u64, left: Vec<Command>) {
+    /// The last number of a session whose actor ends; the next one goes on from there.
+    pub(crate) fn keep_number(&self, id: &SessionId, seq: u64) {
         lock(&self.numbers).insert(id.clone(), seq);
-        self.forget(id);
-        for command in left {
-            // A task that is gone has nothing to be told.
-            if matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. } | Command::Drain { .. }) {
-                continue;
-            }
-            if self.tasks.is_closed() || self.record(id).is_err() {
-                command.refuse(&ProviderError::Internal("the session has ended".into()), Some(id));
-                continue;
-            }
-            let (core, id) = (Arc::clone(self), id.clone());
-            self.tasks.spawn(async move {
-                if let Err(error) = core.command(&id, command).await {
-                    tracing::warn!(session = %id, %error, "a request was lost with its session");
-                }
-            });
-        }
     }
 
     /// Where the numbers of a session's messages go on.
@@ -476,15 +397,13 @@ impl HubCore {
     /// Someone looked at the session, in some window.
     pub(crate) async fn seen(&self, id: &SessionId) -> Result<(), ServiceError> {
         let id = &self.record(id)?.id;
-        match self.live(id) {
-            Some(session) => drop(session.send(Command::Seen).await),
-            // Its task is gone; what it left to be seen is cleared here.
-            None => {
-                let state = self.state_of(id);
-                if matches!(state.attention, Attention::Finished | Attention::Error) {
-                    let seen = SessionState { attention: Attention::Idle, reason: None, ..state };
-                    self.publish_state(id, &seen);
-                }
+        if !self.command_live(id, Command::Seen).await? {
+            // Its actor is gone; what it left to be seen is cleared here.
+            let state = self.state_of(id);
+            if matches!(state.attention, Attention::Finished | Attention::Error) {
+                let seen = SessionState { attention: Attention::Idle, reason: None, ..state };
+                self.publish_state(id, &seen);
+                self.catalog.set_unseen(id, None);
             }
         }
         Ok(())
@@ -497,12 +416,6 @@ impl HubCore {
     pub(crate) fn record(&self, id: &SessionId) -> Result<SessionRecord, ServiceError> {
         let record = self.catalog.session(id).or_else(|| self.catalog.session(&self.current(id)));
         record.ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
-    }
-
-    /// The message the session was working on when the server ended, or works on now.
-    pub(crate) fn unanswered(&self, id: &SessionId) -> Option<(String, Timestamp)> {
-        let record = self.catalog.session(id)?;
-        Some((record.unanswered?, record.last_active_at))
     }
 
     pub(crate) fn project(&self, id: &ProjectId) -> Result<Project, ServiceError> {

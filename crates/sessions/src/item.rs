@@ -8,11 +8,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
-use protocol::{ItemId, ServerMessage, SessionId, Timestamp, ToolDetail, Upsert, UpsertBody, UpsertStatus, UpsertView};
+use protocol::{
+    ItemId, Origin, ServerMessage, SessionId, Timestamp, ToolDetail, Upsert, UpsertBody, UpsertStatus, UpsertView,
+};
 use rendering::Mark;
 use upserts::{ItemBody, ItemUpdate, Text};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, WeakFrame};
 use crate::outbox::WindowKind;
 use crate::view::{self, Rendered};
 use providers::fault::contained_now;
@@ -26,6 +28,8 @@ const RENDERED_BYTES_KEPT: usize = 4 * 1024 * 1024;
 const BYTES_AT_ONCE: usize = 64 * 1024;
 /// An item that took longer the last time is expected to do so again.
 const MAKING_TIME_SHORT: Duration = Duration::from_millis(4);
+/// Output of a tool that is made into a frame where others wait for the thread.
+const OUTPUT_BYTES_AT_ONCE: usize = 4 * 1024;
 
 /// The items of a session that were rendered last.
 #[derive(Debug, Default)]
@@ -49,6 +53,14 @@ struct ItemState {
     seq: u64,
 }
 
+impl ItemState {
+    /// Whether a window that is sent this state in place of change `seq` is sent nothing more. A frame is made of the newest
+    /// state: if that is of a later change, the later change has a place in the queue too.
+    fn is_last_at(&self, seq: u64) -> bool {
+        self.update.status.is_final() && self.seq <= seq
+    }
+}
+
 #[derive(Debug, Default)]
 struct Making {
     /// The renderer failed on this item: it is shown as plain text from then on.
@@ -59,6 +71,17 @@ struct Making {
     times_made: u32,
     /// How long the last frame took.
     took: Duration,
+    /// The last long frame for plain windows, as long as one of them has it. Windows that read it late, or never, share its
+    /// bytes, however many there are and whatever was rendered since.
+    long_plain: Option<((u64, u64), WeakFrame)>,
+    code: CodeSearch,
+}
+
+/// Whether a text has code in it, as far as it was looked through.
+#[derive(Debug, Default)]
+struct CodeSearch {
+    seen: Option<Text>,
+    is_found: bool,
 }
 
 /// Why a frame is not made at once.
@@ -89,6 +112,34 @@ struct ViewKey {
     text_from: usize,
     mark: Mark,
     sections: usize,
+}
+
+impl ViewKey {
+    fn of(seq: u64, state_seq: u64, sent: &Sent) -> Self {
+        Self {
+            seq,
+            state_seq,
+            text_from: sent.text.as_ref().map_or(0, Text::len),
+            mark: sent.mark,
+            sections: sent.sections.as_ref().map_or(0, |detail| Arc::as_ptr(detail) as usize),
+        }
+    }
+}
+
+impl CodeSearch {
+    /// Whether a fence stands in the text. Of a text that grows only what was added is read.
+    fn is_in(&mut self, text: &Text) -> bool {
+        let seen = self.seen.replace(text.clone()).filter(|seen| text.continues(seen));
+        let bytes_seen = seen.map_or(0, |seen| seen.len());
+        self.is_found &= bytes_seen > 0;
+        if !self.is_found {
+            // A fence has three marks, of which two may have been there.
+            let is_fence = |marks: &[u8]| matches!(marks, b"```" | b"~~~");
+            self.is_found =
+                text.with_str(|text| text.as_bytes()[bytes_seen.saturating_sub(2)..].windows(3).any(is_fence));
+        }
+        self.is_found
+    }
 }
 
 /// How far one window has been told about one item.
@@ -169,11 +220,17 @@ impl ItemCell {
         kind: WindowKind,
         sent: &mut Sent,
     ) -> Result<Frame, NotNow> {
-        let making = try_lock(&self.making)?;
-        if making.takes_long(&self.lock().update, kind, sent) {
+        let mut making = try_lock(&self.making)?;
+        // Cloning it copies no text.
+        let state = self.lock().clone();
+        if let Some(frame) = making.known_view(&state, seq, kind, sent) {
+            return Ok(frame);
+        }
+        if making.takes_long(&state.update, kind, sent) {
             return Err(NotNow::Long);
         }
-        Ok(self.make(making, |making, state| making.frame(&state, session, seq, kind, sent)))
+        // Of the state that was judged: a newer one, which waits in the queue again, may have code in it.
+        Ok(self.make(making, |making, _| making.frame(&state, session, seq, kind, sent)))
     }
 
     /// The state for a snapshot, as the kind of window wants it. May take long.
@@ -248,8 +305,22 @@ impl Kept {
 }
 
 impl Making {
-    /// Whether a frame of this state may take long to make: much is to be rendered, or to be told.
-    fn takes_long(&self, update: &ItemUpdate, kind: WindowKind, sent: &Sent) -> bool {
+    /// The frame that was made last, if it is the one this window needs.
+    fn known_view(&self, state: &ItemState, seq: u64, kind: WindowKind, sent: &mut Sent) -> Option<Frame> {
+        if kind != WindowKind::View {
+            return None;
+        }
+        let (known, after, frame) = self.made.as_ref()?.last_view.as_ref()?;
+        if *known != ViewKey::of(seq, state.seq, &self.aligned(sent)) {
+            return None;
+        }
+        *sent = Sent { is_over: state.is_last_at(seq), ..after.clone() };
+        Some(frame.clone())
+    }
+
+    /// Whether a frame of this state may take long to make: there is code to highlight, an edit to compare, or much to be
+    /// rendered or sent.
+    fn takes_long(&mut self, update: &ItemUpdate, kind: WindowKind, sent: &Sent) -> bool {
         let known = match kind {
             WindowKind::Plain => 0,
             WindowKind::View => {
@@ -258,13 +329,27 @@ impl Making {
             }
         };
         let bytes = update.weight_bytes().saturating_sub(known);
-        bytes > BYTES_AT_ONCE || self.took > MAKING_TIME_SHORT
+        let is_costly = kind == WindowKind::View
+            && match &update.body {
+                ItemBody::Message { text, origin: Origin::Agent } | ItemBody::Thinking { text, .. } => {
+                    self.code.is_in(text)
+                }
+                ItemBody::Message { .. } => false,
+                ItemBody::ToolCall { output, tool, .. } => {
+                    let lacks = |tool: &Arc<ToolDetail>| {
+                        !tool.content.is_empty() && !sent.sections.as_ref().is_some_and(|has| Arc::ptr_eq(has, tool))
+                    };
+                    let printed = output.as_ref().map_or(0, Text::len);
+                    tool.as_ref().is_some_and(lacks) || printed.saturating_sub(known) > OUTPUT_BYTES_AT_ONCE
+                }
+            };
+        is_costly || bytes > BYTES_AT_ONCE || self.took > MAKING_TIME_SHORT
     }
 
     fn frame(&mut self, state: &ItemState, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
         let frame = self.frame_of(state, session, seq, kind, sent);
         // By the state that was told, not by the one the item may have reached since.
-        sent.is_over = state.update.status.is_final();
+        sent.is_over = state.is_last_at(seq);
         frame
     }
 
@@ -286,19 +371,16 @@ impl Making {
                 {
                     return frame.clone();
                 }
+                if state.update.weight_bytes() > BYTES_AT_ONCE {
+                    return self.long_plain_frame(state, session, seq);
+                }
                 let frame = message(state.update.to_upsert());
                 self.made().last_plain = Some((key, frame.clone()));
                 frame
             }
             WindowKind::View => {
                 self.align(sent);
-                let key = ViewKey {
-                    seq,
-                    state_seq: state.seq,
-                    text_from: sent.text.as_ref().map_or(0, Text::len),
-                    mark: sent.mark,
-                    sections: sent.sections.as_ref().map_or(0, |detail| Arc::as_ptr(detail) as usize),
-                };
+                let key = ViewKey::of(seq, state.seq, sent);
                 if let Some((known, after, frame)) = &self.made().last_view
                     && *known == key
                 {
@@ -312,6 +394,19 @@ impl Making {
         }
     }
 
+    /// Made once for all who want it now. Too long to be kept for those who may come.
+    fn long_plain_frame(&mut self, state: &ItemState, session: &SessionId, seq: u64) -> Frame {
+        let key = (seq, state.seq);
+        let known = self.long_plain.as_ref().filter(|(known, _)| *known == key);
+        if let Some(frame) = known.and_then(|(_, frame)| frame.get()) {
+            return frame;
+        }
+        let payload = state.update.to_upsert();
+        let (frame, weak) = Frame::shared(ServerMessage::SessionUpsert { session_id: session.clone(), seq, payload });
+        self.long_plain = Some((key, weak));
+        frame
+    }
+
     fn made(&mut self) -> &mut Made {
         if self.made.is_none() {
             self.times_made += 1;
@@ -322,11 +417,16 @@ impl Making {
     /// A window that was told of an earlier rendering is told the whole of this one.
     fn align(&mut self, sent: &mut Sent) {
         self.made();
-        if sent.times_made != self.times_made {
-            sent.mark = Mark::default();
-            sent.sections = None;
-            sent.times_made = self.times_made;
+        *sent = self.aligned(sent);
+    }
+
+    /// What a window has of the rendering there is.
+    fn aligned(&self, sent: &Sent) -> Sent {
+        let sent = sent.clone();
+        if sent.times_made == self.times_made {
+            return sent;
         }
+        Sent { mark: Mark::default(), sections: None, times_made: self.times_made, ..sent }
     }
 
     fn view_upsert(&mut self, update: &ItemUpdate, sent: &mut Sent) -> Upsert {

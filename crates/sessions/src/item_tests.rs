@@ -1,6 +1,6 @@
 //! The ring of renderings: what is forgotten is made anew, and a window that was told of the earlier one loses nothing.
 
-use protocol::{BlockPatch, Origin, TurnId};
+use protocol::{BlockPatch, Origin, ToolContent, TurnId};
 
 use super::*;
 use crate::outbox::{Frames, Outbox};
@@ -54,6 +54,19 @@ fn whether_more_is_to_come_is_judged_by_what_a_window_was_told() {
     told(&cell, 2, &mut sent);
     cell.entry(WindowKind::View, &mut opened);
     assert!(sent.is_over && opened.is_over);
+}
+
+#[test]
+fn a_text_that_ends_while_its_frame_is_made_is_not_sent_again_from_its_start() {
+    let (kept, text) = (Arc::default(), Text::from("```rust\nlet x = 1;\n"));
+    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &kept);
+    cell.replace(update("i", text, UpsertStatus::Complete), 2);
+    let mut sent = Sent::default();
+    // The frame in place of the first change shows the second already, which is still in the queue.
+    assert!(!blocks(&told(&cell, 1, &mut sent)).html.is_empty());
+    assert!(!sent.is_over, "what the window has is remembered until then");
+    assert!(blocks(&told(&cell, 2, &mut sent)).html.is_empty());
+    assert!(sent.is_over);
 }
 
 #[test]
@@ -234,4 +247,63 @@ fn what_takes_long_is_not_made_where_others_wait() {
     // And who took long the last time is not believed to be quick.
     lock(&cell.making).took = 2 * MAKING_TIME_SHORT;
     assert_eq!(cell.frame_at_once(&session(), 3, WindowKind::View, &mut sent).unwrap_err(), NotNow::Long);
+}
+
+#[test]
+fn plain_windows_that_hold_one_long_message_share_its_bytes_and_nothing_is_kept_when_they_have_read_it() {
+    let kept = Arc::default();
+    let cell = ItemCell::new(update("i", "words ".repeat(BYTES_AT_ONCE), UpsertStatus::Complete), 1, &kept);
+    let frame = || cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default()).into_bytes();
+    let first = frame();
+    let others: Vec<_> = (0..9)
+        .map(|_| {
+            // What was rendered may be forgotten between two windows.
+            cell.forget_rendering();
+            frame()
+        })
+        .collect();
+    assert!(others.iter().all(|other| other.as_ptr() == first.as_ptr()), "it is the same memory");
+    drop((first, others));
+    assert!(lock(&cell.making).long_plain.as_ref().unwrap().1.get().is_none());
+    // A newer state is another message.
+    let old = frame();
+    cell.replace(update("i", "other ".repeat(BYTES_AT_ONCE), UpsertStatus::Complete), 2);
+    assert_ne!(frame(), old);
+}
+
+#[test]
+fn code_and_edits_are_never_made_where_others_wait() {
+    let kept = Arc::default();
+    let at_once =
+        |cell: &ItemCell, seq, sent: &mut Sent| cell.frame_at_once(&session(), seq, WindowKind::View, sent).map(|_| ());
+    for text in ["```scss\n-a", "words\n\n- item\n\n  ~~~\n  code", "> ````\n> x"] {
+        let cell = ItemCell::new(update("code", text, UpsertStatus::Update), 1, &kept);
+        assert_eq!(at_once(&cell, 1, &mut Sent::default()), Err(NotNow::Long), "{text:?}");
+        cell.frame(&session(), 1, WindowKind::View, &mut Sent::default());
+        assert_eq!(at_once(&cell, 1, &mut Sent::default()), Ok(()), "what is made is given to the next window");
+        assert_eq!(at_once(&cell, 2, &mut Sent::default()), Err(NotNow::Long), "{text:?}, once more");
+    }
+    // A fence that comes in two parts, and a text that is replaced.
+    let cell = ItemCell::new(update("code", "words ``", UpsertStatus::Update), 1, &kept);
+    assert_eq!(at_once(&cell, 1, &mut Sent::default()), Ok(()));
+    cell.replace(update("code", "```\n and more than there was", UpsertStatus::Update), 2);
+    assert_eq!(at_once(&cell, 2, &mut Sent::default()), Err(NotNow::Long));
+
+    let content = ToolContent::Diff { path: "x.less".into(), old_text: None, new_text: "-a".into(), start_line: None };
+    let tool = Arc::new(ToolDetail { content: vec![content], ..ToolDetail::default() });
+    let body = ItemBody::ToolCall {
+        name: "Edit".into(),
+        arguments: Arc::default(),
+        call_id: protocol::CallId::parse("c").unwrap(),
+        output: None,
+        is_error: None,
+        tool: Some(tool),
+    };
+    let edit = ItemUpdate { body, ..update("edit", "", UpsertStatus::Update) };
+    let (cell, mut sent) = (ItemCell::new(edit.clone(), 1, &kept), Sent::default());
+    assert_eq!(at_once(&cell, 1, &mut sent), Err(NotNow::Long));
+    cell.frame(&session(), 1, WindowKind::View, &mut sent);
+    lock(&cell.making).took = Duration::ZERO;
+    cell.replace(edit, 2);
+    assert_eq!(at_once(&cell, 2, &mut sent), Ok(()), "the window has the edit");
 }

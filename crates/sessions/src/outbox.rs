@@ -6,14 +6,17 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use protocol::{ItemId, SessionId};
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::frame::{After, Frame};
 use crate::item::{ItemCell, NotNow, Sent};
+use crate::renderers;
 use crate::snapshot::Snapshot;
 
 /// Waiting things that are not yet superseded. A window that keeps up has a handful; one that never reads reaches this
@@ -26,6 +29,8 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 const LOOKS_MAX: usize = 8;
 /// Long things made at once for one window, each of another session. Each may be as long as a message can be.
 const MAKING_MAX: usize = 2;
+/// When nothing more comes, for what is still being made. Who reads it again gets it from the next server.
+const LAST_FRAMES_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How a window wants its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,11 +208,13 @@ pub struct Frames {
     /// The item whose turn it is.
     item: Option<Box<Item>>,
     /// What takes long is made off the async threads.
-    making: JoinSet<(SessionId, Frame, Told)>,
+    making: JoinSet<Result<(SessionId, Frame, Told), JoinError>>,
     /// What will be when there is room.
     to_make: VecDeque<Long>,
     /// The sessions of both. Whatever else there is of them waits.
     busy: Vec<SessionId>,
+    /// When what is still being made is given up, once nothing more comes.
+    give_up_at: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -231,14 +238,15 @@ pub(crate) type Told = Vec<((SessionId, ItemId), Sent)>;
 
 impl Frames {
     pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
-        Self { outbox, item: None, making: JoinSet::new(), to_make: VecDeque::new(), busy: Vec::new() }
+        let (making, to_make) = (JoinSet::new(), VecDeque::new());
+        Self { outbox, item: None, making, to_make, busy: Vec::new(), give_up_at: None }
     }
 
     /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the
     /// future is dropped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
-            if let Some(frame) = self.making.try_join_next().and_then(|done| self.made(done)) {
+            if let Some(frame) = self.making.try_join_next().and_then(|done| self.made(done.flatten())) {
                 return Some(frame);
             }
             if self.outbox.gone.is_cancelled() {
@@ -257,14 +265,24 @@ impl Frames {
                 Some(Taken::Item(item)) => self.item = Some(item),
                 Some(Taken::Snapshot(snapshot)) => self.make_beside(Long::Snapshot(snapshot)),
                 None if self.busy.is_empty() && self.outbox.over.is_cancelled() => return None,
-                None => tokio::select! {
-                    Some(done) = self.making.join_next() => if let Some(frame) = self.made(done) {
-                        return Some(frame);
-                    },
-                    () = self.outbox.ready.notified() => {}
-                },
+                None => {
+                    let give_up_at = self.give_up_at();
+                    tokio::select! {
+                        Some(done) = self.making.join_next() => if let Some(frame) = self.made(done.flatten()) {
+                            return Some(frame);
+                        },
+                        () = self.outbox.ready.notified() => {}
+                        () = until(give_up_at) => return None,
+                    }
+                }
             }
         }
+    }
+
+    /// A text that takes long must not delay the end of the server.
+    fn give_up_at(&mut self) -> Option<Instant> {
+        let is_over = self.outbox.over.is_cancelled();
+        is_over.then(|| *self.give_up_at.get_or_insert_with(|| Instant::now() + LAST_FRAMES_TIME_MAX))
     }
 
     fn made(&mut self, done: Result<(SessionId, Frame, Told), JoinError>) -> Option<Frame> {
@@ -314,11 +332,11 @@ impl Frames {
             && let Some(long) = self.to_make.pop_front()
         {
             let kind = self.outbox.kind;
-            self.making.spawn_blocking(move || {
+            self.making.spawn(renderers::run(move || {
                 let session = long.session().clone();
                 let (frame, told) = long.make(kind);
                 (session, frame, told)
-            });
+            }));
         }
     }
 
@@ -372,6 +390,13 @@ impl Item {
     /// What the window need not be told again, as long as the item grows.
     fn told(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
         (kind == WindowKind::View && !self.sent.is_over).then_some((self.key, self.sent))
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -25,14 +25,14 @@ pub(crate) async fn run(core: Arc<HubCore>, mut births: mpsc::Receiver<Session>,
                 names.insert(task.id(), id);
             }
             Some(ended) = sessions.join_next_with_id() => match ended {
-                Ok((task, id)) => {
-                    names.remove(&task);
-                    core.forget(&id);
-                }
+                // It has said itself that it is over.
+                Ok((task, ())) => drop(names.remove(&task)),
                 Err(error) => {
                     if let Some(id) = names.remove(&error.id()) {
                         tracing::error!(session = %id, %error, "a session ended by a fault of ours");
-                        core.forget(&id);
+                        let hub = Arc::clone(&core);
+                        // Beside: it may start the next one, which waits for this loop.
+                        core.tasks().spawn(async move { hub.lost(&id).await });
                     }
                 }
             },
@@ -44,6 +44,7 @@ pub(crate) async fn run(core: Arc<HubCore>, mut births: mpsc::Receiver<Session>,
 /// Tells every window when an agent's state changes.
 pub(crate) async fn report_status(core: Arc<HubCore>, provider: Arc<dyn Provider>, stop: CancellationToken) {
     let mut reports = provider.watch_status();
+    let mut needs_login = false;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -59,5 +60,9 @@ pub(crate) async fn report_status(core: Arc<HubCore>, provider: Arc<dyn Provider
             retry_in_ms: report.retry_in_ms,
             detail: report.detail,
         });
+        // Whether it is logged in is told with the list of agents.
+        if std::mem::replace(&mut needs_login, report.needs_login) != report.needs_login {
+            core.broadcast(ServerMessage::AgentList { agents: core.agents().await });
+        }
     }
 }

@@ -194,14 +194,13 @@ impl Transcript {
         self.turns.iter_mut().rev().find(|record| record.turn_id.as_str() == id)
     }
 
-    /// The past of a session that was just loaded.
-    pub(crate) fn load(&mut self, history: History) {
+    /// The past of a session that was just loaded. Gives its items with their numbers.
+    pub(crate) fn load(&mut self, history: History) -> Vec<(u64, Arc<ItemCell>)> {
         self.older = history.older;
         self.turns = history.turns;
-        for update in history.items {
-            self.upsert(update);
-        }
+        let items = history.items.into_iter().map(|update| self.upsert(update)).collect();
         self.weigh();
+        items
     }
 
     /// An older stretch, put in front. Items known already keep their place.

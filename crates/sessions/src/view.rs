@@ -36,6 +36,9 @@ impl Rendered {
             ItemBody::Message { text, origin: Origin::Agent } | ItemBody::Thinking { text, .. } => {
                 let content_from = offset(text, sent);
                 let live = advance(&mut self.prose, text, LiveMarkdown::new, LiveMarkdown::push);
+                if update.status.is_final() {
+                    live.finish();
+                }
                 let blocks = live.patch_since(sent.mark);
                 sent.mark = live.mark();
                 sent.text = Some(text.clone());

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use catalog::SettingsChange;
 use protocol::{ClientFrame, ClientMessage, InvalidMessage, ServerMessage, SessionId};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ServiceError;
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
+use crate::renderers;
 use crate::session::Command;
 use crate::view;
 use providers::fault::{contained, contained_now};
@@ -76,11 +78,35 @@ impl Window {
                 core.command(&session_id, Command::Open { requester: requester.clone(), since }).await?;
             }
             ClientMessage::SessionLeave { session_id } => {
-                if let Some(session) = core.live(&session_id) {
-                    session.send(Command::Leave { window: self.id }).await.ok();
-                }
+                let session_id = core.current(&session_id);
+                core.command_live(&session_id, Command::Leave { window: self.id }).await?;
                 self.outbox.forget(&session_id);
                 requester.answer(ServerMessage::Ack {});
+            }
+            ClientMessage::SessionSend { session_id, content } => {
+                let (reply, answer) = oneshot::channel();
+                let sender = Some(requester.clone());
+                core.command(&session_id, Command::Send { content, requester: sender, reply }).await?;
+                // An actor that ended meanwhile has answered whoever sent: a second answer would say the opposite.
+                let sent = async { answer.await.map_or(Ok(()), |sent| sent.map(|_| ())) };
+                self.answer_beside(sent, None, requester.clone(), permit);
+            }
+            ClientMessage::SessionCancel { session_id } => {
+                core.record(&session_id)?;
+                let (reply, answer) = oneshot::channel();
+                let canceller = Some(requester.clone());
+                if core.command_live(&session_id, Command::Cancel { requester: canceller, reply }).await? {
+                    // An actor that ended meanwhile has answered all who cancelled.
+                    let cancelled = async { answer.await.unwrap_or(Ok(())) };
+                    self.answer_beside(cancelled, None, requester.clone(), permit);
+                } else {
+                    requester.answer(ServerMessage::Ack {});
+                }
+            }
+            ClientMessage::SessionSetOption { session_id, option_id, value } => {
+                let (reply, answer) = oneshot::channel();
+                core.command(&session_id, Command::SetOption { option: option_id, value, reply }).await?;
+                self.answer_beside(or_ended(answer), Some(ServerMessage::Ack {}), requester.clone(), permit);
             }
             ClientMessage::SessionPage { session_id, before, limit } => {
                 core.command(&session_id, Command::Page { requester: requester.clone(), before, limit }).await?;
@@ -88,6 +114,14 @@ impl Window {
             ClientMessage::SessionSeen { session_id } => {
                 core.seen(&session_id).await?;
                 requester.answer(ServerMessage::Ack {});
+            }
+            // What exists is changed in the order asked: who archives, takes that back and opens finds it open.
+            change @ (ClientMessage::SessionArchive { .. }
+            | ClientMessage::SessionRestore { .. }
+            | ClientMessage::ProjectRemove { .. }
+            | ClientMessage::ProjectRestore { .. }) => {
+                let changed = contained(serve(core, change, requester)).await;
+                return changed.unwrap_or_else(|fault| Err(ServiceError::fault(&fault)));
             }
             slow => self.run_beside(slow, requester.clone(), permit),
         }
@@ -105,9 +139,32 @@ impl Window {
         });
     }
 
+    /// Waits beside for what a session makes of a request. A success without an answer of its own was answered by it.
+    fn answer_beside<T: Send + 'static>(
+        &self,
+        answer: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
+        success: Option<ServerMessage>,
+        requester: Requester,
+        permit: tokio::sync::OwnedSemaphorePermit,
+    ) {
+        self.core.tasks().spawn(async move {
+            match (answer.await, success) {
+                (Ok(_), Some(success)) => requester.answer(success),
+                (Ok(_), None) => {}
+                (Err(error), _) => requester.fail(&error),
+            }
+            drop(permit);
+        });
+    }
+
     fn requester(&self, request_id: Option<String>, session: Option<SessionId>) -> Requester {
         Requester { window: self.id, outbox: Arc::clone(&self.outbox), request_id, session }
     }
+}
+
+/// The answer of a session, or that it ended without one.
+async fn or_ended<T>(answer: oneshot::Receiver<Result<T, ServiceError>>) -> Result<T, ServiceError> {
+    answer.await.unwrap_or(Err(ServiceError::SessionEnded))
 }
 
 impl Drop for Window {
@@ -125,42 +182,45 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         }
         ClientMessage::ProjectRemove { project_id } => {
             core.catalog().remove_project(&project_id).await?;
+            core.close_sessions_of(&project_id).await;
             core.broadcast_as_answer(ServerMessage::ProjectRemoved { project_id }, Some(requester));
         }
         ClientMessage::ProjectRestore { project_id } => {
             let project = core.catalog().restore_project(&project_id).await?;
             core.broadcast_as_answer(ServerMessage::ProjectAdded { project }, Some(requester));
         }
+        ClientMessage::ProjectSetDefaults { project_id, defaults } => {
+            if let Some(defaults) = &defaults {
+                core.registry().get(&defaults.cli_type)?;
+            }
+            let project = core.catalog().set_defaults(&project_id, defaults).await?;
+            core.broadcast_as_answer(ServerMessage::ProjectUpdated { project }, Some(requester));
+        }
+        ClientMessage::ProjectOpenIn { project_id, target } => {
+            core.open_in(target, core.project(&project_id)?.path.into()).await?;
+            requester.answer(ServerMessage::Ack {});
+        }
+        ClientMessage::SessionOpenIn { session_id, target } => {
+            core.open_in(target, core.place_of(&session_id)?.directory).await?;
+            requester.answer(ServerMessage::Ack {});
+        }
+        ClientMessage::SettingsGet {} => {
+            requester.answer(ServerMessage::SettingsCurrent { settings: core.settings().await });
+        }
+        ClientMessage::SettingsSet { editor, terminal } => {
+            core.catalog().change_settings(SettingsChange { editor, terminal }).await?;
+            let settings = core.settings().await;
+            core.broadcast_as_answer(ServerMessage::SettingsCurrent { settings }, Some(requester));
+        }
         ClientMessage::SessionCreate { project_id, cli_type } => {
             core.create_session(&cli_type, &project_id, Some(requester)).await?;
-        }
-        ClientMessage::SessionSend { session_id, content } => {
-            let sender = Some(requester.clone());
-            core.ask(&session_id, |reply| Command::Send { content, requester: sender, reply }).await?;
-        }
-        ClientMessage::SessionCancel { session_id } => {
-            core.record(&session_id)?;
-            if core.live(&session_id).is_none() {
-                requester.answer(ServerMessage::Ack {});
-                return Ok(());
-            }
-            let canceller = Some(requester.clone());
-            core.ask_live(&session_id, |reply| Command::Cancel { requester: canceller, reply }).await?;
         }
         ClientMessage::SessionArchive { session_id } => {
             let session_id = core.current(&session_id);
             core.catalog().archive(&session_id).await?;
-            core.broadcast_as_answer(
-                ServerMessage::SessionArchived { session_id: session_id.clone() },
-                Some(requester),
-            );
-            if let Some(session) = core.live(&session_id) {
-                let (reply, ended) = tokio::sync::oneshot::channel();
-                session.send(Command::Kill { end: true, reply }).await.ok();
-                // Who waits must not keep it alive when everything ends.
-                drop(session);
-                ended.await.ok();
-            }
+            // Before it is told: who opens it after having heard that is not answered by an actor that is ending.
+            core.close_session(&session_id).await;
+            core.broadcast_as_answer(ServerMessage::SessionArchived { session_id }, Some(requester));
         }
         ClientMessage::SessionRestore { session_id } => {
             let session_id = core.current(&session_id);
@@ -176,14 +236,14 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         ClientMessage::SessionOutput { session_id, item_id } => {
             let cell = core.ask(&session_id, |reply| Command::Item { item: item_id.clone(), reply }).await?;
             // As long as the output is long: neither the session nor any other task waits for it.
-            let render = move || contained_now(|| view::whole_output(&cell.update()));
+            let permit = renderers::permit().await;
+            let render = move || {
+                let _permit = permit;
+                contained_now(|| view::whole_output(&cell.update()))
+            };
             let rendered = core.tasks().spawn_blocking(render).await.map_err(|_| ServiceError::ShuttingDown)?;
             let html = rendered.map_err(|fault| ServiceError::fault(&fault))?;
             requester.answer(ServerMessage::SessionOutput { session_id, item_id, html });
-        }
-        ClientMessage::SessionSetOption { session_id, option_id, value } => {
-            core.ask(&session_id, |reply| Command::SetOption { option: option_id, value, reply }).await?;
-            requester.answer(ServerMessage::Ack {});
         }
         ClientMessage::SessionReconnect { cli_type, session_id } => {
             match session_id {
@@ -198,12 +258,19 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             let paths = tokio::task::spawn_blocking(move || catalog.complete_path(&asked)).await.unwrap_or_default();
             requester.answer(ServerMessage::PathCompletions { prefix, paths });
         }
+        ClientMessage::PathRecent {} => {
+            let directories = core.recent_directories().await;
+            requester.answer(ServerMessage::PathRecents { directories });
+        }
         ClientMessage::AgentList {} => {
             requester.answer(ServerMessage::AgentList { agents: core.agents().await });
         }
         ClientMessage::ProjectList {}
         | ClientMessage::SessionList { .. }
         | ClientMessage::SessionOpen { .. }
+        | ClientMessage::SessionSend { .. }
+        | ClientMessage::SessionCancel { .. }
+        | ClientMessage::SessionSetOption { .. }
         | ClientMessage::SessionLeave { .. }
         | ClientMessage::SessionPage { .. }
         | ClientMessage::SessionSeen { .. } => {

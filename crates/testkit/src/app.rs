@@ -97,6 +97,18 @@ impl TestApp {
         opened.unwrap_or_else(|refused| panic!("the window was refused: {refused:?}"))
     }
 
+    /// Opens the link with the secret, as a browser does, and returns the cookies it is given.
+    ///
+    /// # Panics
+    /// When it is not let in.
+    pub async fn sign_in(&self) -> String {
+        let host = self.host();
+        let link = format!("/?token={}", self.token());
+        let answer = exchange(self.address, "GET", &link, &[("host", &host)], b"").await;
+        assert_eq!(answer.status, 303, "{answer:?}");
+        answer.cookies()
+    }
+
     /// A request with the secret and nothing else of note.
     pub async fn request(&self, method: &str, path: &str, body: Option<&serde_json::Value>) -> Response {
         let bearer = format!("Bearer {}", self.token());
@@ -186,6 +198,15 @@ impl Builder {
         data_dir(&self.home)
     }
 
+    /// Makes the data directory, as the server would, and puts a file into it.
+    ///
+    /// # Panics
+    /// When it cannot.
+    pub fn write(&self, name: &str, text: &str) {
+        make_private(&self.data_dir());
+        std::fs::write(self.data_dir().join(name), text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
     /// # Panics
     /// When it does not come up.
     pub async fn start(self) -> TestApp {
@@ -206,14 +227,34 @@ impl Builder {
         let mut child = command.spawn().context("the program cannot be run")?;
         let stdout = child.stdout.take().context("it has no standard output")?;
         let mut lines = BufReader::new(stdout).lines();
+        let mut data_dir = None;
         while let Some(line) = lines.next_line().await? {
-            let Some(link) = line.strip_prefix("Open http://") else { continue };
-            let (address, token) = link.split_once('/').context("the link has no path")?;
-            let token = token.strip_prefix("?token=").map(String::from);
-            return Ok(TestApp { address: address.parse()?, token, said: lines, child, home: self.home });
+            data_dir = line.split_once(", data in ").map(|(_, dir)| dir.to_owned()).or(data_dir);
+            // Without a secret the link holds none, and is printed; with one, the place is.
+            let with_secret = line.strip_prefix("Listening on http://");
+            let Some(link) = with_secret.or(line.strip_prefix("Open http://")) else { continue };
+            let address = link.trim_end_matches('/').parse()?;
+            let token = match with_secret {
+                Some(_) => {
+                    let file = Path::new(&data_dir.context("it did not say where its data is")?).join("token");
+                    Some(std::fs::read_to_string(file)?.trim().to_owned())
+                }
+                None => None,
+            };
+            return Ok(TestApp { address, token, said: lines, child, home: self.home });
         }
         bail!("it ended with {} before it said where it listens", child.wait().await?)
     }
+}
+
+/// A directory for the user alone, whatever the umask: one that others may write to is refused.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn make_private(directory: &Path) {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
 }
 
 /// The program with these arguments, in this home.

@@ -55,12 +55,18 @@ impl Desk {
         std::fs::write(path, "").unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Waits until the file of sessions says that this message is being worked on, which it may a moment later.
+    /// Waits until the file of sessions says that the agent has this message and works on it. Both are written a moment after
+    /// the agent's first answer may have come, and in two writes.
     pub async fn until_kept(&self, message: &str) {
-        let (file, words) = (self.app.data_dir().join("sessions.json"), format!("\"unanswered\": \"{message}\""));
+        let file = self.app.data_dir().join("sessions.json");
+        let is_kept = || {
+            let kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).ok()?).ok()?;
+            let mut records = kept["sessions"].as_array()?.iter();
+            records.find(|record| record["unanswered"] == message && record["prompted"] == true).map(|_| ())
+        };
         let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
         crate::within("the file to say what is worked on", async {
-            while !std::fs::read_to_string(&file).unwrap_or_default().contains(&words) {
+            while is_kept().is_none() {
                 looks.tick().await;
             }
         })

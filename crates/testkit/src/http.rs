@@ -25,6 +25,12 @@ impl Response {
         self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// What it sets, as a browser sends it back.
+    pub fn cookies(&self) -> String {
+        let set = self.headers().filter(|(name, _)| *name == "set-cookie");
+        set.filter_map(|(_, cookie)| cookie.split(';').next()).collect::<Vec<_>>().join("; ")
+    }
+
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

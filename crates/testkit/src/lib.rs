@@ -16,7 +16,7 @@ mod window;
 
 use std::time::Duration;
 
-pub use app::{Builder, TestApp, command_at};
+pub use app::{Builder, TestApp, command_at, make_private};
 pub use desk::{Desk, Screen, Shown, merge};
 pub use http::{Response, exchange};
 pub use programs::run_to_end;

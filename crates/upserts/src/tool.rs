@@ -28,7 +28,10 @@ pub(crate) struct ToolCall {
     pub(crate) output: Option<Text>,
     is_error: Option<bool>,
     detail: Arc<ToolDetail>,
-    started_at: Timestamp,
+    /// None where the source does not know it.
+    started_at: Option<Timestamp>,
+    /// It has ended once; when, only that first end says, also where its time is not known.
+    is_over: bool,
     /// Settled without a result, because the turn ended.
     cut_off: bool,
     /// By how much name, arguments and detail have grown since somebody asked.
@@ -37,7 +40,8 @@ pub(crate) struct ToolCall {
 
 impl ToolCall {
     pub(crate) fn new(call_id: CallId, started_at: Timestamp) -> Self {
-        let detail = ToolDetail { started_at: Some(started_at), ..ToolDetail::default() };
+        let started_at = known(started_at);
+        let detail = ToolDetail { started_at, ..ToolDetail::default() };
         Self {
             name: None,
             call_id,
@@ -48,6 +52,7 @@ impl ToolCall {
             is_error: None,
             detail: Arc::new(detail),
             started_at,
+            is_over: false,
             cut_off: false,
             grown_bytes: 0,
         }
@@ -125,7 +130,7 @@ impl ToolCall {
         let ended_at = self.detail.ended_at;
         if detail.started_at.is_none() || (detail.ended_at.is_none() && ended_at.is_some()) || self.cut_off {
             let detail = Arc::make_mut(&mut detail);
-            detail.started_at.get_or_insert(self.started_at);
+            detail.started_at = detail.started_at.or(self.started_at);
             detail.ended_at = detail.ended_at.or(ended_at);
             detail.interrupted |= self.cut_off;
         }
@@ -149,7 +154,7 @@ impl ToolCall {
         if std::mem::take(&mut self.cut_off) {
             let detail = Arc::make_mut(&mut self.detail);
             detail.interrupted = false;
-            detail.ended_at = Some(ended_at);
+            detail.ended_at = known(ended_at);
         }
         changed
     }
@@ -159,9 +164,10 @@ impl ToolCall {
     pub(crate) fn finish(&mut self, cut_off: bool, ended_at: Timestamp) -> bool {
         let changed = self.read_arguments();
         self.cut_off = cut_off;
-        if self.detail.ended_at.is_none() || (cut_off && !self.detail.interrupted) {
+        let is_first = !std::mem::replace(&mut self.is_over, true);
+        if is_first || (cut_off && !self.detail.interrupted) {
             let detail = Arc::make_mut(&mut self.detail);
-            detail.ended_at.get_or_insert(ended_at);
+            detail.ended_at = detail.ended_at.or(known(ended_at));
             detail.interrupted |= cut_off;
         }
         if let Some(output) = &self.output {
@@ -180,4 +186,9 @@ impl ToolCall {
             tool: Some(self.detail.clone()),
         }
     }
+}
+
+/// A replay may not know when something was.
+fn known(at: Timestamp) -> Option<Timestamp> {
+    (!at.is_unset()).then_some(at)
 }

@@ -43,6 +43,11 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await expect(shell.getByRole("dialog")).toBeVisible();
       await checkAccess(shell, "palette");
       await shell.keyboard.press("Escape");
+      await shell.locator(".tab [role=tab]").first().focus();
+      await shell.keyboard.press("Shift+?");
+      await expect(shell.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
+      await checkAccess(shell, "keyboard shortcuts");
+      await shell.keyboard.press("Escape");
       await shell.locator(".projects .section-title [data-command=add-project]").click();
       await checkAccess(shell, "add project");
       await shell.keyboard.press("Escape");

@@ -1,7 +1,7 @@
 // The real binary, its own home and data, and a page that may not complain.
 import { expect, test as base } from "@playwright/test";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,13 +17,14 @@ const AGENT_START_MS = "60000";
 
 /** One server with a home of its own; it can be stopped and started again on the same port. */
 export class App {
-  /** @param {{ script?: string, env?: Record<string, string>, names?: string[] }} [options] */
-  constructor({ script = "", env = {}, names = ["Scripted"] } = {}) {
+  /** @param {{ script?: string, env?: Record<string, string>, names?: string[], args?: string[], port?: number }} [options] */
+  constructor({ script = "", env = {}, names = ["Scripted"], args = ["--no-open"], port = 0 } = {}) {
     this.home = mkdtempSync(join(tmpdir(), "liminal-"));
     this.data = join(this.home, ".liminal-builder");
-    mkdirSync(this.data, { recursive: true });
+    mkdirSync(this.data, { recursive: true, mode: 0o700 });
     this.env = env;
-    this.port = 0;
+    this.args = args;
+    this.port = port;
     this.link = "";
     /** @type {import("node:child_process").ChildProcess | null} */
     this.process = null;
@@ -32,22 +33,22 @@ export class App {
   }
 
   async start() {
-    const child = spawn(BINARY, ["--port", String(this.port), "--no-open"], {
+    const child = spawn(BINARY, ["--port", String(this.port), ...this.args], {
       env: { PATH: process.env.PATH ?? "", HOME: this.home, LIMINAL_DATA_DIR: this.data, ACP_START_TIMEOUT_MS: AGENT_START_MS, ...this.env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.process = child;
     this.log = "";
     child.stderr.on("data", (data) => (this.log += data));
-    this.link = await new Promise((resolve, reject) => {
+    const address = await new Promise((resolve, reject) => {
       let printed = "";
-      const timer = setTimeout(() => reject(new Error(`no link printed: ${printed}\n${this.log}`)), START_MS);
+      const timer = setTimeout(() => reject(new Error(`no address printed: ${printed}\n${this.log}`)), START_MS);
       child.stdout.on("data", (data) => {
         printed += data;
-        const link = /http:\/\/\S+\?token=\S+/.exec(printed);
-        if (!link) return;
+        const address = /Listening on (http:\/\/\S+)/.exec(printed);
+        if (!address) return;
         clearTimeout(timer);
-        resolve(link[0]);
+        resolve(address[1]);
       });
       child.on("exit", (code) => {
         clearTimeout(timer);
@@ -55,6 +56,8 @@ export class App {
       });
       child.on("error", reject);
     });
+    // The secret is printed at a terminal only.
+    this.link = `${address}?token=${readFileSync(join(this.data, "token"), "utf8").trim()}`;
     this.port = Number(new URL(this.link).port);
     return this;
   }

@@ -37,6 +37,46 @@ test("the shell ignores a postMessage from another origin, from another window, 
   expect(asked.map(({ type, title }) => [type, title])).toEqual([["session:rename", "From the portlet"]]);
 });
 
+test("a shortcut takes effect before the next key, and only a portlet can send one", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await expect(frame.locator("textarea")).toBeFocused();
+  const palettes = () => shell.locator("dialog.palette").count();
+  await shell.evaluate(() => {
+    const portlet = /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentWindow;
+    const palette = { kind: "shortcut", name: "palette", index: null };
+    const details = [null, {}, { source: window, message: palette }, { source: null, message: palette },
+      { source: portlet, message: { kind: "shortcut", name: 7 } }, { source: portlet, message: { kind: "command", name: "archive" } }];
+    for (const detail of details) dispatchEvent(new CustomEvent("liminal:keys", { detail }));
+  });
+  expect(await palettes()).toBe(0);
+  const isOpenAtOnce = await frame.locator("textarea").evaluate((input) => {
+    input.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true, cancelable: true }));
+    return parent.document.activeElement?.matches("dialog.palette input") ?? false;
+  });
+  expect(isOpenAtOnce).toBe(true);
+  await expect(sessionRow(shell, "New Session")).toBeVisible();
+});
+
+test("focus moves into a portlet before the next key, and only the shell can move it", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  const portlet = shell.frames().find((other) => other.url().endsWith("/portlet"));
+  await frame.locator("#log").focus();
+  await portlet?.evaluate(() => {
+    const focus = { kind: "focus", target: "input" };
+    const details = [null, {}, { source: window, message: focus }, { source: null, message: focus }, { source: parent, message: { kind: "focus" } }];
+    for (const detail of details) dispatchEvent(new CustomEvent("liminal:keys", { detail }));
+  });
+  await expect(frame.locator("#log")).toBeFocused();
+  const isFocusedAtOnce = await shell.evaluate(() => {
+    dispatchEvent(new KeyboardEvent("keydown", { key: "1", code: "Digit1", altKey: true, bubbles: true }));
+    const inside = /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentDocument;
+    return inside?.activeElement?.matches("textarea") ?? false;
+  });
+  expect(isFocusedAtOnce).toBe(true);
+});
+
 test("a portlet ignores a postMessage from another origin, from another window, or of a wrong shape", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");

@@ -56,7 +56,7 @@ test("TC-3.2b: the answer is markdown with highlighted code, and a Copy button",
   await expect(frame.locator(".message li")).toHaveText(["one", "two"]);
   await expect(frame.locator(".message table td")).toHaveText(["1", "2"]);
   await expect(frame.locator(".message figure.code code i").first()).toBeVisible();
-  await frame.getByRole("button", { name: "Copy" }).click();
+  await frame.getByRole("button", { name: "Copy", exact: true }).click();
   await expect(frame.getByRole("button", { name: "Copied" })).toBeVisible();
   expect(await shell.evaluate(() => navigator.clipboard.readText())).toBe("const answer: number = 42;\n");
 });

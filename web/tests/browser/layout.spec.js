@@ -148,6 +148,11 @@ for (const width of [1440, 820, 390]) {
     await shell.keyboard.press("Control+k");
     await check("palette");
     await shell.keyboard.press("Escape");
+    await shell.locator(".tab [role=tab]").first().focus();
+    await shell.keyboard.press("Shift+?");
+    await expect(shell.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
+    await check("keyboard shortcuts");
+    await shell.keyboard.press("Escape");
     await shell.locator("#footer").getByRole("button", { name: "Settings" }).click();
     await check("settings");
     await shell.keyboard.press("Escape");
@@ -164,6 +169,32 @@ for (const width of [1440, 820, 390]) {
     await shell.locator("#footer .footer-agents").click();
     await expect(shell.getByRole("dialog", { name: "Agents" })).toBeVisible();
     await checkLayout(shell, "agents");
+  });
+
+  test(`nothing overlaps, is cut off or too wide while a session starts and when many wait at ${width} px`, async ({ startApp, page }) => {
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    const app = await startApp({ script: "slow-start" });
+    await page.goto(app.link);
+    await addProject(page, app.directory("ferry"));
+    await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
+    await page.locator(".picker-option", { hasText: "Scripted" }).click();
+    await expect(page.getByRole("textbox", { name: "Message Scripted" })).toBeFocused();
+    await page.setViewportSize({ width, height: 900 });
+    await checkLayout(page, "starting");
+    await page.setViewportSize({ width: 1440, height: 900 });
+    writeFileSync(join(app.home, "release"), "");
+    await expect(current(page).locator("textarea")).toBeEnabled();
+    await send(current(page), "stumble over something with a rather wide name");
+    for (const words of ["hold this one", "hold that other one with a longer name"]) await send(await newSession(page, "ferry"), words);
+    await newSession(page, "ferry");
+    app.release("ferry");
+    await page.mouse.move(900, 500);
+    await expect(page.locator("#finished .inbox-row")).toHaveCount(2);
+    await expect(page.locator("#inbox .inbox-row")).toHaveCount(1);
+    await page.setViewportSize({ width, height: 900 });
+    if (width < 1024) await page.locator(width < 720 ? ".top-bar [data-command=sidebar]" : "#rail [data-command=sidebar]").first().click();
+    await expect(page.locator("#sidebar")).toBeVisible();
+    await checkLayout(page, "many wait");
   });
 
   test(`nothing overlaps, is cut off or too wide when things go wrong at ${width} px`, async ({ startApp, page, quiet }) => {

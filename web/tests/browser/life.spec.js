@@ -289,7 +289,7 @@ test("two windows on one session see the same words", async ({ app, shell, conte
   for (const page of [shell, other]) await expect(current(page).locator(".message")).toHaveText("The first part. The second part.");
 });
 
-test("a session that ends while another is in view needs you, until it is seen", async ({ app, shell }) => {
+test("a session that ends while another is in view is listed as finished, until it is seen", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
   const frame = await newSession(shell, "ferry");
@@ -298,10 +298,12 @@ test("a session that ends while another is in view needs you, until it is seen",
   await newSession(shell, "atlas");
   await expect(shell.locator("#working-count")).toHaveText("1 working");
   app.release("ferry");
-  await expect(shell.locator(".inbox-row")).toContainText("hold on");
-  await expect(shell).toHaveTitle("(1) Liminal Builder");
+  await expect(shell.locator("#finished .inbox-row")).toContainText("hold on");
+  // Nobody waits for the user, so nothing is counted.
+  await expect(shell.locator("#inbox")).toBeHidden();
+  await expect(shell).toHaveTitle("Liminal Builder");
   await shell.keyboard.press("Control+j");
   await expect(tab(shell, "hold on")).toHaveAttribute("data-current", "");
-  await expect(shell.locator("#inbox")).toBeHidden();
+  await expect(shell.locator("#finished")).toBeHidden();
   await expect(shell).toHaveTitle("Liminal Builder");
 });

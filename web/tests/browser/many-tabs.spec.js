@@ -1,5 +1,5 @@
 // many-tabs.spec.js: tabs that were open before this server was started, many of them, with long titles.
-import { current, expect, sessionRow, tab, test } from "./app.js";
+import { current, expect, send, sessionRow, tab, test } from "./app.js";
 import { writeSessions } from "./past.js";
 
 /** A window with a tab for each of these sessions. @param {import("@playwright/test").Page} page @param {import("./app.js").App} app @param {string[]} titles @param {number} active */
@@ -42,6 +42,58 @@ test("after a reload the sessions that run are loaded behind the one in view", a
   await tab(page, "Session 0").click();
   await expect(current(page).getByText("Answer to 0.")).toBeVisible();
   await expect(hidden.getByText("Answer to 1.")).toBeAttached();
+});
+
+test("a title is whole while there is room beside the tabs, in every state of its tab", async ({ startApp, page }) => {
+  const app = await startApp();
+  const words = ["mar", "New Session", "Fix flaky auth refresh", "A title that is rather long but not too long"];
+  await openPast(page, app, words, 1);
+  /** In one step: the page may draw a tab anew between two. @param {string} [attention] The state that all tabs get first. */
+  const measure = async (attention) => {
+    const tabs = await page.evaluate((name) => [...document.querySelectorAll(".tab")].map((node) => {
+      if (name) node.setAttribute("data-attention", name);
+      const title = node.querySelector(".tab-title");
+      return { width: node.getBoundingClientRect().width, title: title?.textContent, isCut: title !== null && title.scrollWidth > title.clientWidth };
+    }), attention);
+    return { widths: tabs.map(({ width }) => width), cut: tabs.filter(({ isCut }) => isCut).map(({ title }) => title) };
+  };
+  // The last one needs more than the widest tab has.
+  await expect.poll(async () => (await measure()).cut).toEqual(words.slice(3));
+  const { widths } = await measure();
+  expect(widths[3]).toBe(256);
+  for (const attention of ["finished", "needs_permission", "working"]) {
+    expect(await measure(attention)).toEqual({ widths, cut: words.slice(3) });
+  }
+  // The longest gives way first.
+  await page.setViewportSize({ width: 1030, height: 900 });
+  await expect.poll(async () => (await measure()).widths[3]).toBeLessThan(256);
+  expect((await measure()).widths.slice(0, 2)).toEqual(widths.slice(0, 2));
+});
+
+test("tabs that do not fit are in a list with their projects and states, and many are closed at once", async ({ startApp, page }) => {
+  const app = await startApp();
+  await openPast(page, app, Array.from({ length: 30 }, (_, at) => `Session ${at}`), 0);
+  await expect(current(page).getByText("Answer to 0.")).toBeVisible();
+  await send(current(page), "hold on");
+  await expect(tab(page, /^Session 0$/)).toHaveAttribute("data-attention", "working");
+  await page.getByRole("button", { name: "All tabs" }).click();
+  const menu = page.getByRole("menu", { name: "Open sessions" });
+  await expect(menu.getByRole("menuitemradio")).toHaveCount(30);
+  await expect(menu.getByRole("menuitemradio").first()).toContainText("ferry · Working");
+  await menu.getByRole("menuitemradio", { name: /Session 29/ }).click();
+  await expect(tab(page, /^Session 29$/)).toHaveAttribute("data-current", "");
+  await expect(tab(page, /^Session 29$/)).toBeInViewport({ ratio: 1 });
+  await page.getByRole("button", { name: "All tabs" }).click();
+  await page.getByRole("menuitem", { name: "Close finished" }).click();
+  await expect(page.locator(".tab")).toHaveCount(2);
+  await expect(page.getByRole("button", { name: "All tabs" })).toBeHidden();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.locator(".tab")).toHaveCount(30);
+  await tab(page, /^Session 29$/).click({ button: "right" });
+  await page.getByRole("menuitem", { name: "Close others" }).click();
+  await expect(page.locator(".tab")).toHaveCount(1);
+  await expect(tab(page, /^Session 29$/)).toHaveAttribute("data-current", "");
+  app.release("ferry");
 });
 
 test("in a narrow tab × stands in the glyph's place and leaves the title its room", async ({ startApp, page }) => {

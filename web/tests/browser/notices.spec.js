@@ -108,5 +108,5 @@ test("a browser that was never let in is told how to come in", async ({ app, pag
   quiet.serverMayGo = true;
   await page.goto(new URL("/", app.link).href);
   await expect(page.getByText("This browser has not been let in yet.")).toBeVisible();
-  await expect(page.getByText("liminal-builder open")).toBeVisible();
+  await expect(page.getByText("liminal-builder open", { exact: true })).toBeVisible();
 });

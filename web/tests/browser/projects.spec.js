@@ -146,7 +146,7 @@ test("Enter on a field nobody touched adds nothing and asks for a directory", as
   await expect(shell.getByRole("alert").filter({ hasText: "Type or choose a directory" })).toBeVisible();
   await shell.locator("#no-projects [data-command=add-project]").click();
   const dialog = shell.getByRole("dialog", { name: "Add project" });
-  await expect(dialog.getByRole("combobox")).toHaveValue("~/");
+  await expect(dialog.getByRole("combobox")).toHaveValue("");
   await shell.keyboard.press("Enter");
   await expect(dialog.getByRole("alert")).toHaveText("Type or choose a directory");
   await shell.keyboard.press("Escape");
@@ -243,7 +243,7 @@ test("Undo of a removal brings back the tabs it closed, and focus is never lost"
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("removing a project in which a turn runs says that it goes on", async ({ app, shell }) => {
+test("removing a project in which a turn runs says that it is stopped, and stops it", async ({ app, shell }) => {
   const path = app.directory("ferry");
   await addProject(shell, path);
   await send(await newSession(shell, "ferry"), "hold on");
@@ -254,17 +254,20 @@ test("removing a project in which a turn runs says that it goes on", async ({ ap
   };
   const dialog = shell.getByRole("dialog", { name: "Remove project" });
   await remove();
-  await expect(dialog).toContainText("A turn is still running in it and goes on unseen.");
+  await expect(dialog).toContainText("A turn is still running in it and will be stopped.");
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await expect(dialog).toBeHidden();
   await expect(projectRow(shell, "ferry")).toBeVisible();
   await remove();
   await dialog.getByRole("button", { name: "Remove" }).click();
   await expect(projectRow(shell, "ferry")).toBeHidden();
-  app.release("ferry");
   await addProject(shell, path);
+  await expect(sessionRow(shell, "hold on")).toBeVisible();
+  await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeHidden();
   await sessionRow(shell, "hold on").click();
-  await expect(current(shell).locator(".message")).toHaveText("The first part. The second part.");
+  // It can be spoken to again.
+  await send(current(shell), "hello again");
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
 
 test.describe("a phone", () => {

@@ -212,7 +212,7 @@ test("a long word in a menu stays in its box", async ({ app, shell }) => {
   await finished(current(shell));
   await shell.setViewportSize({ width: 390, height: 844 });
   await shell.locator(".top-bar [data-command=open-sessions]").click();
-  const label = shell.locator(".menu-item .label").first();
+  const label = shell.getByRole("menuitemradio").locator(".label").first();
   await expect(label).toContainText("xxx");
   expect(await label.evaluate((node) => node.scrollWidth - node.clientWidth)).toBe(0);
 });

@@ -149,6 +149,11 @@ const SCENES = {
     writeFileSync(down, "");
     process.exit(137);
   },
+  stumble: async (id, cwd, cancelled) => {
+    say(id, chunk("The first part. "));
+    await released(cwd, cancelled);
+    throw new Error("rate limit");
+  },
   fail: async () => {
     throw new Error("rate limit");
   },
@@ -156,22 +161,28 @@ const SCENES = {
 
 const modelOption = (/** @type {string} */ currentValue) => ({ id: "model", name: "Model", category: "model", type: "select", currentValue, options: [{ value: "high", name: "gpt-5-codex · high" }, { value: "low", name: "gpt-5-codex · low" }] });
 
+/** What an agent may offer beside mode and model. */
+const EXTRA = [["collaboration", "Collaboration mode", ["Default", "Plan"]], ["fast", "Fast mode", ["Off", "On"]]];
+/** @type {Record<string, string>} */
+const extraNow = { collaboration: "Default", fast: "Off" };
+const extraOptions = () => [modelOption("high"), ...EXTRA.map(([id, name, values]) => ({ id, name, type: "select", currentValue: extraNow[String(id)], options: /** @type {string[]} */ (values).map((value) => ({ value, name: value })) }))];
+
 /** @type {Record<string, (params: any) => Promise<object>>} */
 const METHODS = {
   async initialize() {
     if (SCRIPT === "no-handshake") throw new Error("no handshake today");
-    if (SCRIPT === "slow-start") await released(process.env.HOME ?? ".");
+    if (SCRIPT === "slow-start" || SCRIPT === "slow-refuse") await released(process.env.HOME ?? ".");
     return { protocolVersion: 1, agentCapabilities: { loadSession: SCRIPT !== "forgetful", promptCapabilities: {} }, authMethods: [] };
   },
   async "session/new"({ cwd }) {
-    if (SCRIPT === "refuse" && !existsSync(join(process.env.HOME ?? ".", "release"))) {
+    if ((SCRIPT === "refuse" && !existsSync(join(process.env.HOME ?? ".", "release"))) || (SCRIPT === "slow-refuse" && !existsSync(join(process.env.HOME ?? ".", "relent")))) {
       appendFileSync(join(store, "refused"), "x");
       throw Object.assign(new Error("no more sessions"), { code: -32603 });
     }
     const sessionId = `s${process.pid}-${sessions.size + 1}`;
     sessions.set(sessionId, { cwd, cancelled: false });
     setTimeout(() => offer(sessionId, COMMANDS), 5);
-    return { sessionId, ...(SCRIPT === "story" ? { configOptions: [modelOption("high")] } : {}), modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
+    return { sessionId, ...(SCRIPT === "story" ? { configOptions: [modelOption("high")] } : SCRIPT === "options" ? { configOptions: extraOptions() } : {}), modes: { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask first" }, { id: "edits", name: "Accept edits" }] } };
   },
   async "session/load"({ sessionId, cwd }) {
     if (!existsSync(logOf(sessionId))) throw new Error("no such session");
@@ -183,7 +194,11 @@ const METHODS = {
     setTimeout(() => write({ method: "session/update", params: { sessionId, update: { sessionUpdate: "current_mode_update", currentModeId: modeId } } }), 1);
     return {};
   },
-  async "session/set_config_option"({ value }) {
+  async "session/set_config_option"({ configId, value }) {
+    if (SCRIPT === "options") {
+      extraNow[configId] = value;
+      return { configOptions: extraOptions() };
+    }
     return { configOptions: [modelOption(value)] };
   },
   async "session/prompt"({ sessionId, prompt }) {

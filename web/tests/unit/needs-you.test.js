@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { mostUrgent } from "../../shared/attention.js";
-import { listNeeds, reasonOf } from "../../shell/needs-you.js";
+import { listFinished, listNeeds, reasonOf } from "../../shell/needs-you.js";
+import { createReview } from "../../shell/review.js";
 import { fuzzy } from "../../shell/search.js";
 import { goldens } from "./goldens.js";
 
@@ -10,9 +11,10 @@ const base = goldens("server.session.created")[0]?.[1].session;
 const session = (id, attention, since, more = {}) => ({ ...base, id, attention, since: `2026-11-15T${since}:00.000Z`, reason: undefined, ...more });
 const agent = goldens("server.agent.list")[0]?.[1].agents[0];
 
-test("permission comes before error before finished, the oldest first", () => {
+test("requests come before errors, the oldest first; what is finished is a list of its own", () => {
   const all = [session("f2", "finished", "10:02"), session("w", "working", "09:00"), session("e", "error", "11:00"), session("f1", "finished", "10:01"), session("p", "needs_permission", "12:00"), session("i", "idle", "01:00")];
-  assert.deepEqual(listNeeds(all, [agent]).map(({ key }) => key), ["p", "e", "f1", "f2"]);
+  assert.deepEqual(listNeeds(all, [agent]).map(({ key }) => key), ["p", "e"]);
+  assert.deepEqual(listFinished(all).map(({ key }) => key), ["f1", "f2"]);
 });
 
 test("an agent that was lost stands first, once, with its sessions", () => {
@@ -42,12 +44,45 @@ test("a search finds beginnings of words first, then inside words, then letters 
   assert.deepEqual(fuzzy("  ", "anything"), { score: 0, ranges: [] });
 });
 
-test("what ends before the user's eyes does not come and go in the list; what asks for leave stays", () => {
-  const session = (/** @type {string} */ id, /** @type {string} */ attention) => /** @type {any} */ ({ id, attention, cliType: "x", lastActiveAt: "2026-01-01T00:00:00Z" });
-  const all = [session("a", "finished"), session("b", "error"), session("c", "needs_permission")];
-  const ids = (/** @type {string | null} */ watched) => listNeeds(all, [], watched).map(({ key }) => key);
+test("what ends before the user's eyes does not come and go in the lists; a request stays", () => {
+  const all = [session("a", "finished", "10:00"), session("b", "error", "10:01"), session("c", "needs_permission", "10:02")];
+  const ids = (/** @type {string | null} */ watched) => [...listNeeds(all, [], watched), ...listFinished(all, watched)].map(({ key }) => key);
   assert.deepEqual(ids(null), ["c", "b", "a"]);
   assert.deepEqual(ids("a"), ["c", "b"]);
   assert.deepEqual(ids("b"), ["c", "a"]);
   assert.deepEqual(ids("c"), ["c", "b", "a"]);
+});
+
+/** Presses the key so often, faster than anything is seen. @param {any[]} all @param {number} presses @param {any} [from] */
+function press(all, presses, from) {
+  const next = createReview();
+  let current = from;
+  return Array.from({ length: presses }, () => {
+    const id = next([...listNeeds(all, [agent], current?.id), ...listFinished(all, current?.id)], current);
+    if (id) current = all.find((one) => one.id === id);
+    return id;
+  });
+}
+
+test("the key visits each unread session once, in order, however fast it is pressed", () => {
+  const all = ["a", "b", "c"].map((id, at) => session(id, "finished", `10:0${at}`));
+  assert.deepEqual(press(all, 4), ["a", "b", "c", null]);
+  assert.deepEqual(press(all, 3, all[1]), ["a", "c", null]);
+  assert.deepEqual(press(all.slice(0, 2), 3), ["a", "b", null]);
+});
+
+test("the key visits requests before what is unread, and goes through them again while they wait", () => {
+  const all = [session("f", "finished", "09:00"), session("p", "needs_permission", "10:00"), session("q", "needs_permission", "10:01")];
+  assert.deepEqual(press(all, 5), ["p", "q", "f", "p", "q"]);
+  assert.deepEqual(press([session("p", "needs_permission", "10:00")], 2), ["p", null]);
+});
+
+test("what asks again is visited again, and a lost agent is visited by one of its sessions", () => {
+  const next = createReview();
+  const [a, b] = [session("a", "finished", "10:00"), session("b", "finished", "10:01")];
+  assert.equal(next(listFinished([a, b]), undefined), "a");
+  assert.equal(next(listFinished([a, b]), a), "b");
+  const again = session("a", "finished", "10:05");
+  assert.equal(next(listFinished([again, b]), b), "a");
+  assert.deepEqual(press([session("d", "disconnected", "10:00")], 2), ["d", null]);
 });

@@ -92,3 +92,13 @@ test("what begins, what ends, another item, a gap and a call are told apart", ()
   assert.ok(joinUpserts(one, two));
   for (const [first, second] of [[{ ...one, status: "create" }, two], [one, { ...two, status: "complete" }], [one, { ...two, itemId: "j" }], [one, { ...two, contentFrom: 2 }], [one, { ...two, type: "tool_call" }], [one, { ...two, blocks: { from: 2, keep: 0, html: ["b"] } }]]) assert.equal(joinUpserts(first, second), null);
 });
+
+test("what is read from history claims no duration, whenever it was sent; what came live has its own", () => {
+  const past = mergeUpsert(undefined, { ...message, status: "complete", sourceTimestamp: "2026-11-15T21:00:00.000Z", emittedAt: "2026-11-15T21:08:23.000Z" });
+  assert.equal(past.changedAt, past.startedAt);
+  const { sourceTimestamp: _, ...untimed } = message;
+  assert.equal(mergeUpsert(undefined, { ...untimed, status: "complete" }).startedAt, "", "no time rather than a false one");
+  const begun = mergeUpsert(undefined, { ...message, status: "create", sourceTimestamp: "2026-11-15T21:00:00.000Z" });
+  const ended = mergeUpsert(begun, { ...message, status: "complete", sourceTimestamp: "2026-11-15T21:00:07.000Z" });
+  assert.equal(Date.parse(ended.changedAt) - Date.parse(ended.startedAt), 7000);
+});

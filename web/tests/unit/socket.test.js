@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-/** What a page has, as far as the socket is concerned. @param {{ letIn: () => boolean }} server */
-function page({ letIn }) {
+/** What a page has, as far as the socket is concerned. `silent`: connected, and nothing is said. @param {{ letIn: () => boolean, silent?: () => boolean }} server */
+function page({ letIn, silent = () => false }) {
+  const closed = /** @type {number[]} */ ([]);
   const tries = /** @type {number[]} */ ([]);
   const listeners = /** @type {Record<string, () => void>} */ ({});
   class Socket extends EventTarget {
@@ -12,16 +13,21 @@ function page({ letIn }) {
       super();
       tries.push(Date.now());
       queueMicrotask(() => {
-        if (letIn()) this.dispatchEvent(Object.assign(new Event("message"), { data: JSON.stringify({ type: "server:hello", version: "1", instance: "i", home: "/", notices: [] }) }));
+        if (silent()) return;
+        if (letIn()) this.dispatchEvent(Object.assign(new Event("message"), { data: JSON.stringify({ type: "server:hello", version: "1", instance: "i", home: "/", notices: [], hasDisplay: false }) }));
         else this.dispatchEvent(new Event("close"));
       });
+    }
+    // A peer that says nothing does not answer a close either: no event follows.
+    close() {
+      closed.push(Date.now());
     }
   }
   Object.assign(globalThis, {
     WebSocket: Socket, location: { protocol: "http:", host: "127.0.0.1:1" }, window: globalThis, fetch: async () => ({ ok: true }),
     document: { visibilityState: "visible", addEventListener() {} }, addEventListener: (/** @type {string} */ kind, /** @type {() => void} */ run) => (listeners[kind] = run),
   });
-  return { tries, listeners };
+  return { tries, listeners, closed };
 }
 
 /** Lets time go by, with everything that waits on promises in between. @param {import("node:test").TestContext} t @param {number} ms */
@@ -63,4 +69,27 @@ test("what is asked before the server greets is refused only when it does not", 
   socket.connect();
   await assert.rejects(socket.request({ type: "project:list" }), { message: "Liminal Builder is not running." });
   await assert.rejects(socket.request({ type: "project:list" }), { message: "Liminal Builder is not running." });
+});
+
+test("a server that never greets fails what waits after ten seconds, and is tried again", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  let silent = true;
+  let opened = 0;
+  const { tries, closed } = page({ letIn: () => true, silent: () => silent });
+  const { createSocket } = await import("../../shell/socket.js");
+  const socket = createSocket({ heard() {}, opened: () => (opened += 1), lost() {} });
+  socket.connect();
+  let failure = "";
+  socket.request({ type: "project:list" }).catch((error) => (failure = error.message));
+  await pass(t, 9_500);
+  assert.deepEqual([failure, closed.length], ["", 0]);
+  await pass(t, 500);
+  assert.match(failure, /^Liminal Builder does not answer\./);
+  assert.equal(closed.length, 1);
+  silent = false;
+  await pass(t, 2_000);
+  assert.deepEqual([tries.length, opened], [2, 1]);
+  // A connection that was greeted may be quiet for as long as it likes.
+  await pass(t, 30_000);
+  assert.deepEqual([tries.length, closed.length], [2, 1]);
 });

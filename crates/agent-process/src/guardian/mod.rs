@@ -27,13 +27,15 @@ use rustix::process::{Pid, Signal};
 use self::ladder::{Action, Ladder};
 use crate::command::StopLadder;
 use crate::lifeline::{self, EVENT_BYTES, Event, STOP_BYTES};
-use crate::procfs;
+use crate::{open_files, procfs};
 
 /// Shown by `ps` and `top`. Another name than the server's, so that who ends the server by name leaves us to clear up.
 pub(crate) const NAME: &str = "agent-guardian";
 
 /// The first argument by which a program knows that it is to be the guardian.
 pub(crate) const ARGUMENT: &str = "__guardian";
+/// In place of a limit on open files: the agent's is the same as the server's.
+const AS_INHERITED: &str = "inherited";
 
 /// Runs the guardian and never returns, if this process was executed as one; otherwise does nothing.
 ///
@@ -50,10 +52,12 @@ pub fn guardian_entry() {
     }
 }
 
-/// The arguments after the first: the graces in milliseconds, then the agent's command.
-pub(crate) fn arguments(orphan_ladder: StopLadder) -> [OsString; 3] {
+/// The arguments after the first: the graces in milliseconds, the soft limit on open files that the agent gets (or
+/// [`AS_INHERITED`]), then the agent's command.
+pub(crate) fn arguments(orphan_ladder: StopLadder, open_files: Option<u64>) -> [OsString; 4] {
     let milliseconds = |grace: Duration| grace.as_millis().min(u32::MAX.into()).to_string().into();
-    [ARGUMENT.into(), milliseconds(orphan_ladder.grace_eof), milliseconds(orphan_ladder.grace_term)]
+    let open_files = open_files.map_or(AS_INHERITED.into(), |limit| limit.to_string().into());
+    [ARGUMENT.into(), milliseconds(orphan_ladder.grace_eof), milliseconds(orphan_ladder.grace_term), open_files]
 }
 
 fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
@@ -64,6 +68,11 @@ fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let (Some(grace_eof), Some(grace_term)) = (grace(), grace()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
+    let open_files = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
+    // The guardian itself needs a handful, so it may as well have the agent's limit.
+    if let Some(limit) = open_files.to_str().and_then(|limit| limit.parse().ok()) {
+        open_files::set_soft(limit);
+    }
     agent::stand_apart()?;
     let mut lifeline = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let stdio = lifeline::receive_stdio(&lifeline)?;

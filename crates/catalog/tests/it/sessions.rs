@@ -1,7 +1,8 @@
 //! Session records: listing, archiving, names, times.
 
-use catalog::{Catalog, CatalogError, SessionRecord};
+use catalog::{Catalog, CatalogError, SessionRecord, TurnEnd, Unseen, UnseenKind};
 use protocol::{ErrorCode, Project};
+use serde_json::Map;
 
 use crate::support::{Home, at, eventually, project_id, session_id};
 
@@ -201,6 +202,63 @@ async fn what_a_session_works_on_is_kept_until_it_is_answered() {
     let kept = &home.json("sessions.json")["sessions"][0];
     assert_eq!(kept.get("unanswered"), None);
     assert_eq!(kept["lastActiveAt"], "1970-01-01T00:00:01.000Z", "never back");
+}
+
+/// Issue 17: unread marks were lost with the server.
+#[tokio::test]
+async fn an_end_that_nobody_has_seen_is_kept_until_somebody_looks() {
+    let home = Home::new();
+    let catalog = home.open();
+    let project = project(&home, &catalog).await;
+    add(&catalog, &project, "codex:a", 0).await;
+    let id = session_id("codex:a");
+    let unseen =
+        Unseen { kind: UnseenKind::Error, reason: Some("Turn failed: x".into()), since: at(2000), extra: Map::new() };
+    catalog.turn_begins(&id, at(1000), "Fix it");
+    catalog.turn_ended_with(&id, at(2000), TurnEnd::error("X", "x"), Some(unseen.clone()));
+    drop(catalog);
+
+    let catalog = home.open();
+    let record = catalog.session(&id).unwrap();
+    assert_eq!((record.unseen, record.unanswered, record.last_active_at), (Some(unseen), None, at(2000)));
+    let last = record.last_turn.unwrap();
+    assert_eq!((last.message.as_str(), last.started_at, last.ended_at), ("Fix it", at(1000), Some(at(2000))));
+    assert_eq!(last.end, TurnEnd::error("X", "x"));
+    catalog.set_unseen(&id, None);
+    catalog.flush().await.unwrap();
+    let kept = &home.json("sessions.json")["sessions"][0];
+    assert_eq!((kept.get("unseen"), kept["lastActiveAt"].as_str()), (None, Some("1970-01-01T00:00:02.000Z")));
+    drop(catalog);
+
+    // A later build may know other ends; its record is read all the same.
+    let mut file = home.json("sessions.json");
+    file["sessions"][0]["unseen"] = serde_json::json!({"kind": "puzzled", "since": "2026-11-15T21:15:56.000Z"});
+    file["sessions"][0]["lastTurn"]["mood"] = "good".into();
+    home.write("sessions.json", &file.to_string());
+    let catalog = home.open();
+    assert_eq!(catalog.session(&id).unwrap().unseen, None);
+    catalog.turn_begins(&id, at(3000), "Again");
+    catalog.turn_ended_with(&id, at(4000), TurnEnd::Completed, None);
+    catalog.flush().await.unwrap();
+    let kept = &home.json("sessions.json")["sessions"][0]["lastTurn"];
+    assert_eq!((kept["mood"].as_str(), kept["end"]["status"].as_str()), (Some("good"), Some("completed")));
+}
+
+#[tokio::test]
+async fn a_turn_that_ended_with_the_server_is_noted_and_moves_no_time() {
+    let home = Home::new();
+    let catalog = home.open();
+    let project = project(&home, &catalog).await;
+    add(&catalog, &project, "codex:a", 0).await;
+    let id = session_id("codex:a");
+    catalog.turn_begins(&id, at(1000), "Fix it");
+    let unseen = Unseen { kind: UnseenKind::Error, reason: None, since: at(1000), extra: Map::new() };
+    catalog.turn_was_cut_short(&id, TurnEnd::Cancelled, unseen.clone());
+    let record = catalog.session(&id).unwrap();
+    assert_eq!((record.unanswered, record.unseen, record.last_active_at), (None, Some(unseen.clone()), at(1000)));
+    catalog.set_unseen(&id, None);
+    catalog.turn_was_cut_short(&id, TurnEnd::Cancelled, unseen);
+    assert_eq!(catalog.session(&id).unwrap().unseen, None, "it is noted once");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,7 +47,8 @@ impl Home {
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
-        fs::create_dir_all(self.data()).unwrap();
+        // For the user alone, whatever the umask: a directory that others may write to is refused.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(self.data()).unwrap();
         fs::write(self.data().join(name), text).unwrap();
     }
 

@@ -15,7 +15,7 @@ fn visit(home: &Home) -> Visit {
 fn a_directory_that_is_not_there_is_not_made() {
     let home = Home::new();
     let visit = visit(&home);
-    assert_eq!(visit.directory_state().unwrap(), DirectoryState::Missing);
+    assert!(matches!(visit.directory_state().unwrap(), DirectoryState::Missing));
     assert_eq!(visit.server().unwrap(), None);
     assert_eq!(visit.token().unwrap(), None);
     assert_eq!(visit.token_state().unwrap(), TokenState::Missing);

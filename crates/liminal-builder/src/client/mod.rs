@@ -6,7 +6,7 @@
 mod http;
 mod window;
 
-use catalog::Visit;
+use catalog::{DirectoryState, Visit};
 use tokio::net::TcpStream;
 
 use crate::commands::{Exit, Failure};
@@ -25,6 +25,11 @@ impl Server {
     /// The server that holds this data directory. The secret is for it alone: the lock proves that it is the one that
     /// wrote the address, so that nobody who took the port of a dead server is ever given the secret.
     pub(crate) fn find(visit: &Visit) -> Result<Self, Failure> {
+        // What others could have put there may lead anywhere.
+        if let Ok(DirectoryState::Refused(error)) = visit.directory_state() {
+            let advice = error.advice().unwrap_or_default();
+            return Err(Failure::new("STORAGE_FAILED", error.to_string()).with_detail(advice));
+        }
         let holder = visit.server().map_err(|error| Failure::new("STORAGE_FAILED", error.to_string()))?;
         let none = |message: String, advice: &str| {
             Err(Failure::new("NO_SERVER", message).with_detail(advice).with_exit(Exit::NoServer))

@@ -89,7 +89,7 @@ fn words(attention: Attention) -> (&'static str, Option<Style>) {
 }
 
 /// As the sidebar says it: now, 4m, 2h, 2d, 1w.
-fn age(then: Timestamp, now: Timestamp) -> String {
+pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
     let minutes = (now.unix_ms() - then.unix_ms()).max(0) / 60_000;
     match minutes {
         0 => "now".into(),

@@ -5,6 +5,7 @@
 //! itself.
 
 mod attach;
+mod browsers;
 mod cancel;
 mod doctor;
 mod failure;
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Cancel(cancel::Args),
     /// Open the page in the browser, and print the link
     Open(open::Args),
+    /// List the browsers that were let in, or take that back
+    Browsers(browsers::Args),
     /// Check agents, data directory, disk, port, secret and page, and say what to do
     Doctor(doctor::Args),
     /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
@@ -56,6 +59,7 @@ impl Command {
             Self::Attach(args) => args.json,
             Self::Cancel(args) => args.json,
             Self::Open(args) => args.json,
+            Self::Browsers(args) => args.json(),
             Self::Doctor(args) => args.json,
             Self::DemoAgent => false,
         }
@@ -83,6 +87,7 @@ async fn obey(command: &Command, settings: &Settings) -> Result<ExitCode, Failur
         Command::Attach(args) => attach::run(args, &server()?).await,
         Command::Cancel(args) => cancel::run(args, &server()?).await,
         Command::Open(args) => open::run(args, &server()?).await,
+        Command::Browsers(args) => browsers::run(args, &server()?).await,
         Command::Doctor(args) => doctor::run(args, settings, &visit).await,
         Command::DemoAgent => Ok(demo_agent::run()),
     }

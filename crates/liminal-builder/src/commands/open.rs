@@ -28,7 +28,7 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     let ticket: TicketBody = server.post("/api/ticket", &json!({})).await?;
     let mut opened = false;
     if opens {
-        match browser::open(&format!("{}{}", server.address, ticket.path)) {
+        match browser::open(&browser::address(&server.address, &ticket.path, ticket.file.as_deref())) {
             Ok(()) => opened = true,
             Err(error) => Stream::Error.line(&Stream::Error.paint(Style::Warn, &error.to_string()))?,
         }
@@ -37,9 +37,12 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
         (Some(token), path) if path != "/" => format!("{}/?token={token}", server.address),
         _ => format!("{}/", server.address),
     };
-    Stream::Out.line(&match args.json {
-        true => json!({"link": link, "opened": opened}).to_string(),
-        false => link,
+    // Where a browser has the page, nobody needs the secret, and what is not a terminal may be a log.
+    let is_needed = args.print || !opened || Stream::Out.is_terminal();
+    Stream::Out.line(&match (args.json, is_needed) {
+        (true, _) => json!({"link": link, "opened": opened}).to_string(),
+        (false, true) => link,
+        (false, false) => format!("{}/", server.address),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,8 @@ use super::output::Output;
 use crate::terminal::{Stream, Style, one_line};
 
 const TITLE_WIDTH: usize = 100;
+/// Lines that wait for the answer's line to end. More than a few only come when that line ends late; then it is cut.
+const HELD_LINES_MAX: usize = 32;
 /// Lines of a failed tool's output, from its end.
 const FAILURE_LINES_MAX: usize = 10;
 
@@ -25,6 +27,8 @@ pub(crate) struct Transcript {
     open: HashMap<ItemId, Shown>,
     /// The item whose text stands on the last line of the output, if that line is not ended.
     unended: Option<ItemId>,
+    /// Lines beside the answer that wait until its line has ended, so that no word of it is cut in two.
+    held: Vec<(Style, String)>,
     /// Something was written already.
     begun: bool,
     /// Of the item that was settled last.
@@ -59,7 +63,8 @@ impl Transcript {
     }
 
     fn new(beside: Option<Stream>, with_user: bool) -> Self {
-        Self { beside, with_user, open: HashMap::new(), unended: None, begun: false, error: None, plan: Vec::new() }
+        let (open, held, plan) = (HashMap::new(), Vec::new(), Vec::new());
+        Self { beside, with_user, open, unended: None, held, begun: false, error: None, plan }
     }
 
     pub(crate) fn show(&mut self, upsert: &Upsert) -> Result<(), Failure> {
@@ -85,13 +90,13 @@ impl Transcript {
             UpsertBody::Message { origin: Origin::User, .. } => {}
             UpsertBody::Message { content, .. } => {
                 if settled {
-                    self.say(Style::Dim, content)?;
+                    self.say_after_line(Style::Dim, content)?;
                 }
             }
             UpsertBody::Thinking { .. } => {
                 if known.written == 0 {
                     known.written = 1;
-                    self.say(Style::Dim, "Thinking…")?;
+                    self.say_after_line(Style::Dim, "Thinking…")?;
                 }
             }
             UpsertBody::ToolCall { .. } => {
@@ -163,7 +168,7 @@ impl Transcript {
         let before = std::mem::replace(&mut self.plan, plan.to_vec());
         let is_known = before.len() == plan.len() && before.iter().zip(plan).all(|(was, is)| was.content == is.content);
         if !is_known && !plan.is_empty() {
-            self.say(Style::Dim, "Plan")?;
+            self.say_after_line(Style::Dim, "Plan")?;
         }
         for (place, entry) in plan.iter().enumerate() {
             let was_done = is_known && before[place].status == PlanStatus::Completed;
@@ -172,7 +177,7 @@ impl Transcript {
                 continue;
             }
             let mark = if is_done { '✓' } else { '·' };
-            self.say(Style::Dim, &format!("  {mark} {}", one_line(&entry.content, TITLE_WIDTH)))?;
+            self.say_after_line(Style::Dim, &format!("  {mark} {}", one_line(&entry.content, TITLE_WIDTH)))?;
         }
         Ok(())
     }
@@ -182,10 +187,28 @@ impl Transcript {
         let Some(stream) = self.beside else { return Ok(()) };
         // A line of the answer that is still open is ended only where both are on one screen.
         self.begun |= stream == Stream::Out;
-        if stream == Stream::Out || (Stream::Out.is_terminal() && Stream::Error.is_terminal()) {
+        if is_beside_answer(stream) {
             self.finish()?;
         }
         stream.line(&stream.paint(style, &stream.quote(text)))
+    }
+
+    /// The same for what can wait: an answer that is in the middle of a line ends that line first.
+    fn say_after_line(&mut self, style: Style, text: &str) -> Result<(), Failure> {
+        let shares_line = self.beside.is_some_and(is_beside_answer) && self.unended.is_some();
+        if shares_line && self.held.len() < HELD_LINES_MAX {
+            self.held.push((style, text.to_owned()));
+            return Ok(());
+        }
+        self.say(style, text)
+    }
+
+    /// Nothing stands unended on the last line: who waited for that is shown.
+    fn show_held(&mut self) -> Result<(), Failure> {
+        for (style, text) in std::mem::take(&mut self.held) {
+            self.say(style, &text)?;
+        }
+        Ok(())
     }
 
     /// The error of an item is told when it is clear that the turn does not end with the same words.
@@ -200,10 +223,10 @@ impl Transcript {
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        match self.unended.take() {
-            Some(_) => Stream::Out.write("\n"),
-            None => Ok(()),
+        if self.unended.take().is_some() {
+            Stream::Out.write("\n")?;
         }
+        self.show_held()
     }
 
     fn write_more(&mut self, item: &ItemId, settled: bool) -> Result<(), Failure> {
@@ -218,8 +241,17 @@ impl Transcript {
                 self.space()?;
             }
             self.begun = true;
-            Stream::Out.write(&Stream::Out.quote(&more))?;
-            self.unended = (!more.ends_with('\n')).then(|| item.clone());
+            let line_end = more.find('\n').filter(|_| !self.held.is_empty()).map_or(0, |place| place + 1);
+            let (line, rest) = more.split_at(line_end);
+            if !line.is_empty() {
+                Stream::Out.write(&Stream::Out.quote(line))?;
+                self.unended = None;
+                self.show_held()?;
+            }
+            if !rest.is_empty() {
+                Stream::Out.write(&Stream::Out.quote(rest))?;
+                self.unended = (!rest.ends_with('\n')).then(|| item.clone());
+            }
         }
         if settled && self.unended.as_ref() == Some(item) {
             self.finish()?;
@@ -236,25 +268,30 @@ impl Transcript {
         // A call often begins without its title; its name is not worth a line while that may still come.
         if let Some(known) = named.filter(|known| known.written == 0 && (title.is_some() || settled)) {
             known.written = 1;
-            self.say(Style::Dim, &format!("• {}", one_line(title.unwrap_or(tool_name), TITLE_WIDTH)))?;
+            self.say_after_line(Style::Dim, &format!("• {}", one_line(title.unwrap_or(tool_name), TITLE_WIDTH)))?;
         }
         for section in upsert.view.sections.iter().flatten().filter(|_| settled) {
             if let (Some(path), Some(added), Some(removed)) = (&section.path, section.added, section.removed) {
-                self.say(Style::Dim, &format!("  {} +{added} −{removed}", one_line(path, TITLE_WIDTH)))?;
+                self.say_after_line(Style::Dim, &format!("  {} +{added} −{removed}", one_line(path, TITLE_WIDTH)))?;
             }
         }
         if settled && *tool_output_is_error == Some(true) {
             let interrupted = tool.as_ref().is_some_and(|tool| tool.interrupted);
             let exit = tool.as_ref().and_then(|tool| tool.exit_code).map(|code| format!(": exit {code}"));
             let word = if interrupted { "Interrupted" } else { "Failed" };
-            self.say(Style::Bad, &format!("  {word}{}", exit.unwrap_or_default()))?;
+            self.say_after_line(Style::Bad, &format!("  {word}{}", exit.unwrap_or_default()))?;
             let lines = self.open.get(&upsert.item_id).map(|shown| shown.output.tail(FAILURE_LINES_MAX));
             for line in lines.unwrap_or_default() {
-                self.say(Style::Dim, &format!("    {line}"))?;
+                self.say_after_line(Style::Dim, &format!("    {line}"))?;
             }
         }
         Ok(())
     }
+}
+
+/// What goes to this stream stands among the lines of the answer.
+fn is_beside_answer(stream: Stream) -> bool {
+    stream == Stream::Out || Stream::Out.is_same_as(Stream::Error)
 }
 
 /// Is this the beginning of the item's text?

@@ -60,6 +60,7 @@ impl Session {
         let Some(connection) = &self.connection else { return };
         let (id, directory, link) = (self.id.to_string(), self.directory.clone(), self.link.clone());
         let due = Instant::now() + self.context.settings.session_timeout;
+        self.replayed = false;
         self.attachment = Attachment::Attaching { due, discard: expect == Expect::Load && self.loading.is_none() };
         let asked = match expect {
             Expect::New => {
@@ -93,7 +94,11 @@ impl Session {
             Ok(setup) if *expect == Expect::New && is_awaited => self.created_anew(&setup),
             // Too late: the session goes on under the id it got meanwhile.
             Ok(_) if *expect == Expect::New => self.context.router.give_up(),
-            Ok(setup) if is_awaited => self.attached(&setup, Continuity::Resumed),
+            Ok(setup) if is_awaited => {
+                // An agent that was given messages and tells none of them has lost what it knew.
+                let is_lost = *expect == Expect::Load && !self.replayed;
+                self.attached(&setup, if is_lost { Continuity::Copy } else { Continuity::Resumed });
+            }
             Ok(_) => {}
             Err(error) => {
                 if *expect == Expect::New {
@@ -150,6 +155,7 @@ impl Session {
     /// The agent has the session as it was left, and may be given a message.
     pub(super) fn taken_up(&mut self, continuity: Continuity) {
         self.attachment = Attachment::Attached;
+        self.unended = None;
         self.link.set_attached(true);
         let facts = self.translator.options().facts();
         if self.loading.is_some() {
@@ -246,19 +252,19 @@ impl Session {
 
     /// An agent that does not even let go of the session would not take it up either: a message is not kept waiting for that.
     pub(super) fn refuse_waiting(&mut self) {
-        let Some((_, reply)) = self.waiting.take() else { return };
-        let name = self.context.agent.name.clone();
-        let message = format!("{name} does not answer. Restart it to go on.");
-        drop(reply.send(Err(ProviderError::Protocol { name, message })));
+        if let Some((_, reply)) = self.waiting.take() {
+            drop(reply.send(Err(self.hanging())));
+        }
     }
 
     /// The agent let go. Who waits has it taken up at once.
     pub(super) fn closed(&mut self) {
-        if !matches!(self.attachment, Attachment::Closing { .. }) {
+        if !matches!(self.attachment, Attachment::Closing { .. } | Attachment::Hanging { is_closing: true }) {
             return;
         }
         self.attachment = Attachment::Detached;
         self.link.set_attached(false);
+        self.tell_status();
         if self.waiting.is_some() || self.attaching.is_some() || self.renewing.is_some() {
             self.attach();
         }
@@ -272,11 +278,12 @@ impl Session {
         self.give_up_turn();
         self.renewing = Some(reply);
         match self.attachment {
-            Attachment::Attached if self.can_come_back() => {
+            Attachment::Attached | Attachment::Hanging { .. } if self.can_come_back() => {
                 if !self.close_within(RENEW_WITHIN) {
                     self.restart_instead();
                 }
             }
+            Attachment::Hanging { .. } => self.restart_instead(),
             Attachment::Attached | Attachment::Detached => self.attach(),
             Attachment::Closing { due } => {
                 self.attachment = Attachment::Closing { due: due.min(Instant::now() + RENEW_WITHIN) };

@@ -17,10 +17,13 @@ use super::settings::AcpSettings;
 use super::terminals::Terminals;
 use super::translate::Quirks;
 use super::wire::{self, Incoming, UpdateEnvelope};
+use crate::json::{self, Glimpse};
 use crate::provider::ProviderError;
 
 /// Lines that are no messages are logged, the first ones; an agent that chatters must not fill the log.
 const NOISE_LOGGED_MAX: u64 = 20;
+/// What is passed on of a line that cannot be read: more than a report quotes.
+const UNREADABLE_CHARACTERS_KEPT: usize = 256;
 /// After the agent's end its last lines are in the pipe and need no waiting; whoever else holds the pipe open, silent or
 /// flooding it, does not keep the user from hearing of the end.
 const LAST_LINE_WITHIN: Duration = Duration::from_millis(100);
@@ -226,6 +229,12 @@ async fn receive(line: &str, connection: &Connection, router: &Router, requests:
     if let Some(envelope) = wire::read_update(line) {
         return update(envelope, router).await;
     }
+    // Nearly every line has been dealt with; the others are looked through for what JSON forbids.
+    let mended = json::mended(line);
+    if let Some(envelope) = mended.as_deref().and_then(wire::read_update) {
+        return update(envelope, router).await;
+    }
+    let line = mended.as_deref().unwrap_or(line);
     match wire::read(line) {
         Ok(Incoming::Notification { method, params }) => match method.as_ref() {
             "$/cancel_request" => requests.cancel(params),
@@ -249,7 +258,23 @@ async fn receive(line: &str, connection: &Connection, router: &Router, requests:
                 let start: String = line.chars().take(200).collect();
                 tracing::info!(%error, line = start, "not a message");
             }
+            unreadable(line, &error.to_string(), connection, router).await;
         }
+    }
+}
+
+/// Who waits for an answer gets one, also where it cannot be read. Any other line is reported.
+async fn unreadable(line: &str, reason: &str, connection: &Connection, router: &Router) {
+    let seen = Glimpse::of(line);
+    if let Some(waiter) = seen.answered().and_then(|id| connection.peer.take(id)) {
+        let error = CallError::Unreadable { method: "a request", reason: reason.to_owned() };
+        return give(waiter, Err(error)).await;
+    }
+    let line: String = line.chars().take(UNREADABLE_CHARACTERS_KEPT).collect();
+    let named = seen.session.and_then(|session| router.get(&session));
+    let is_named = named.is_some();
+    for link in named.map_or_else(|| router.all(), |link| vec![link]) {
+        drop(link.inputs.send(SessionInput::Unreadable { line: line.clone(), is_named }).await);
     }
 }
 
@@ -332,6 +357,7 @@ fn not_started(agent: &AcpAgent, error: &SpawnError) -> ProviderError {
             };
             ProviderError::NotInstalled { name, install_hint: agent.install_hint.clone(), detail }
         }
+        SpawnError::TooMany => ProviderError::CreateFailed { detail: error.to_string() },
         SpawnError::NoDirectory { .. } | SpawnError::Guardian { .. } => ProviderError::Internal(error.to_string()),
     }
 }

@@ -1,13 +1,18 @@
 //! Files an agent reads and writes through us, inside its session's directory and nowhere else.
 //!
-//! Symlinks are resolved before the check. Kept out: anything but regular files of text.
+//! Links are resolved first, and the path that results is opened beneath the directory (`beneath`), so that a
+//! link swapped in meanwhile leads nowhere. Kept out: anything but regular files of text. How a file gets its new content
+//! is in `replace`.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as acp;
+use rustix::fs::OFlags;
+
+use super::beneath::{self, Root};
+use super::replace::replace;
 
 /// The largest file that is read, whole or by lines.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -24,13 +29,23 @@ pub(crate) enum FileError {
     #[error("the file is larger than {FILE_BYTES_MAX} bytes")]
     TooLarge,
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        if beneath::is_link_met(&error) { Self::Outside } else { Self::Io(error) }
+    }
 }
 
 /// Reads a file, or `limit` lines of it from `line` on, the first being 1.
 pub(crate) fn read(request: &acp::ReadTextFileRequest, directory: &Path) -> Result<String, FileError> {
-    let path = inside(&request.path, directory)?;
-    let file = open(OpenOptions::new().read(true), &path)?;
+    let (root, path) = beneath(&request.path, directory)?;
+    // Without waiting for the other end of a pipe.
+    let file = File::from(root.existing(&path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+    if !file.metadata()?.is_file() {
+        return Err(FileError::NotAFile);
+    }
     if file.metadata()?.len() > FILE_BYTES_MAX {
         return Err(FileError::TooLarge);
     }
@@ -46,20 +61,16 @@ pub(crate) fn read(request: &acp::ReadTextFileRequest, directory: &Path) -> Resu
 
 /// Writes a file whole, with the directories it needs.
 pub(crate) fn write(request: &acp::WriteTextFileRequest, directory: &Path) -> Result<(), FileError> {
-    let path = inside(&request.path, directory)?;
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    let mut file = open(OpenOptions::new().write(true).create(true), &path)?;
-    file.set_len(0)?;
-    file.write_all(request.content.as_bytes())?;
-    Ok(())
+    let (root, path) = beneath(&request.path, directory)?;
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(FileError::NotAFile) };
+    Ok(replace(root.directory(parent)?, name, request.content.as_bytes())?)
 }
 
-/// Opens without following a link in the last place and without waiting for a pipe's other end.
-fn open(options: &mut OpenOptions, path: &Path) -> Result<File, FileError> {
-    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(FileError::NotAFile) }
+/// The session's directory, and where the path really leads from there.
+fn beneath(path: &Path, directory: &Path) -> Result<(Root, PathBuf), FileError> {
+    let path = inside(path, directory)?;
+    let relative = path.strip_prefix(directory).map_err(|_| FileError::Outside)?.to_owned();
+    Ok((Root::open(directory)?, relative))
 }
 
 /// Where the path really leads, if that is inside. What does not exist yet is judged by what does.
@@ -160,6 +171,72 @@ mod tests {
         assert!(matches!(read_at(Path::new("secret"), &directory), Err(FileError::Relative)));
         assert!(!home.join("not-yet").exists() && !home.join("new").exists());
         assert_eq!(std::fs::read_to_string(home.join("secret")).unwrap(), "x");
+    }
+
+    #[test]
+    fn links_that_stay_inside_are_followed_and_what_they_name_is_written() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().canonicalize().unwrap();
+        std::fs::create_dir(directory.join("real")).unwrap();
+        std::fs::write(directory.join("real/file"), "old").unwrap();
+        symlink(directory.join("real"), directory.join("absolute")).unwrap();
+        symlink("real/file", directory.join("relative")).unwrap();
+        for path in ["absolute/file", "relative"].map(|path| directory.join(path)) {
+            std::fs::write(directory.join("real/file"), "old").unwrap();
+            assert_eq!(read_at(&path, &directory).unwrap(), "old");
+            write_at(&path, &directory).unwrap();
+            assert_eq!(std::fs::read_to_string(directory.join("real/file")).unwrap(), "new");
+        }
+        assert!(directory.join("relative").is_symlink() && directory.join("absolute").is_symlink());
+        write_at(&directory.join("absolute/other"), &directory).unwrap();
+        assert!(directory.join("real/other").is_file());
+    }
+
+    /// A directory of the project is swapped for a link that leads out, and back, as fast as it can be.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_link_swapped_in_between_the_check_and_the_use_leads_nowhere() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+        const READS: usize = 20_000;
+        /// Fewer: each waits for the disk.
+        const WRITES: usize = 200;
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let (directory, outside, link) = (home.join("project"), home.join("outside"), home.join("link"));
+        let swapped = directory.join("swapped");
+        std::fs::create_dir_all(&swapped).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(swapped.join("file"), "new").unwrap();
+        std::fs::write(outside.join("file"), "secret").unwrap();
+        symlink(&outside, &link).unwrap();
+        let swapping = AtomicBool::new(true);
+        let (mut read, mut refused) = (0, 0);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while swapping.load(Ordering::Relaxed) {
+                    renameat_with(CWD, &swapped, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+                }
+            });
+            for number in 0..READS {
+                match read_at(&swapped.join("file"), &directory) {
+                    Ok(text) if text == "new" => read += 1,
+                    Ok(_) => break,
+                    Err(_) => refused += 1,
+                }
+                if number % (READS / WRITES) == 0 {
+                    drop(write_at(&swapped.join(format!("new-{}", number % 7)), &directory));
+                    drop(write_at(&swapped.join("file"), &directory));
+                }
+            }
+            swapping.store(false, Ordering::Relaxed);
+        });
+        assert_eq!(read + refused, READS, "what is outside was read");
+        assert!(read > 0 && refused > 0, "{read} read, {refused} refused: nothing was swapped");
+        assert_eq!(std::fs::read_to_string(outside.join("file")).unwrap(), "secret", "what is outside was written");
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1, "something was made outside");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::router::PermissionRequest;
 use super::step::Output;
 use super::translate::{Quirks, Translator};
 use super::wire::{self, Incoming, PromptResult, Update};
+use crate::json;
 use crate::permission::PermissionPolicy;
 use crate::provider::History;
 
@@ -26,6 +27,8 @@ pub fn read_lines(session: SessionId, lines: &str, as_replay: bool, now: Timesta
         history.add(translator.begin_turn(TurnId::generate(), "prompt", now), now);
     }
     for line in lines.lines() {
+        let mended = json::mended(line);
+        let line = mended.as_deref().filter(|_| wire::read_update(line).is_none()).unwrap_or(line);
         if let Some(envelope) = wire::read_update(line) {
             history.add(translator.update(Update::read(envelope.update.get()), now), now);
         } else if let Ok(Incoming::Request { params, .. }) = wire::read(line)

@@ -7,6 +7,7 @@
 
 mod agent;
 mod attach;
+mod beneath;
 mod connection;
 mod content;
 mod extras;
@@ -17,11 +18,14 @@ mod listing;
 mod login;
 mod options;
 mod peer;
+mod program_name;
+mod replace;
 mod requests;
 mod router;
 mod session;
 mod settings;
 mod step;
+mod stop;
 mod supervisor;
 mod terminals;
 mod time;
@@ -207,8 +211,9 @@ impl Provider for AcpProvider {
             name: agent.name.clone(),
             installed: program.is_ok(),
             version,
-            program: Some(agent.command.program.to_string_lossy().into_owned()),
+            program: Some(program_name::of(&agent.command, program.is_ok())),
             logged_in: program.is_ok().then(|| login::evident(agent)).flatten(),
+            login_hint: agent.codex_home.is_some().then(|| "codex login".to_owned()),
             install_hint: agent.install_hint.clone(),
             status: self.context.status.borrow().status,
         }

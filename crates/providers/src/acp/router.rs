@@ -54,6 +54,11 @@ pub(crate) enum SessionInput {
     },
     /// Words for the user about the agent.
     Notice(String),
+    /// A line that could not be read. Without a name in it, it concerns whoever the agent works for just now.
+    Unreadable {
+        line: String,
+        is_named: bool,
+    },
     /// The process is gone. Everything it said came before.
     Lost {
         detail: String,

@@ -31,11 +31,14 @@ use super::wire::{PromptResult, SessionSetup, Update};
 use crate::fault::{Fault, contained, contained_now};
 use crate::outlet::Outlet;
 use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
+use crate::unreadable::Unreadable;
 
 /// Lines of the agent taken in at once; the hub's commands and the way out get their turn in between.
 const INPUTS_AT_ONCE: usize = 64;
 /// The most that is taken in of what an agent says between two turns; a late word or a notice is what is expected.
 const UNASKED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Notices kept while a session is loaded, to be shown after its past. One or two are what is seen.
+const LOADING_NOTICES_MAX: usize = 64;
 /// For a running turn to end when its session is let go of, and for the agent to close its side.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -53,6 +56,8 @@ pub(crate) struct Session {
     pub(super) outlet: Outlet,
     pub(super) attachment: Attachment,
     pub(super) turn: Option<Turn>,
+    /// The prompt whose turn was ended here and not by the agent, which may still speak for it.
+    pub(super) unended: Option<TurnId>,
     /// A message that waits for the agent to take the session up.
     pub(super) waiting: Option<(String, oneshot::Sender<Result<TurnId, ProviderError>>)>,
     /// Who waits for the same.
@@ -64,8 +69,11 @@ pub(crate) struct Session {
     pub(super) prompted: bool,
     /// The agent has said something in it or told its past, so it is.
     pub(super) is_known: bool,
+    /// The agent told something of the past since it was asked for it.
+    pub(super) replayed: bool,
     /// What was said outside of any turn since the last one began.
     pub(super) unasked_bytes: usize,
+    pub(super) unreadable: Unreadable,
     /// When it was last heard or asked something.
     pub(super) used: Instant,
     pub(super) setting: HashMap<u64, Setting>,
@@ -92,6 +100,11 @@ pub(super) enum Attachment {
     },
     Closing {
         due: Instant,
+    },
+    /// It works on for a prompt that the user has stopped, and gets no message before it has answered that or, where it
+    /// was asked to, closed the session.
+    Hanging {
+        is_closing: bool,
     },
 }
 
@@ -132,13 +145,16 @@ impl Session {
             connection: Some(connection),
             attachment: Attachment::Detached,
             turn: None,
+            unended: None,
             waiting: None,
             attaching: None,
             renewing: None,
             loading: None,
             prompted: false,
             is_known: false,
+            replayed: false,
             unasked_bytes: 0,
+            unreadable: Unreadable::default(),
             used: Instant::now(),
             setting: HashMap::new(),
             settings_asked: 0,
@@ -234,6 +250,11 @@ impl Session {
                 let notice = acp::Notice::new(acp::NoticeSeverity::Warning, text);
                 self.update(Update::Notice(notice));
             }
+            SessionInput::Unreadable { line, is_named } => {
+                if is_named || self.turn.is_some() {
+                    self.report_unreadable(&line);
+                }
+            }
             SessionInput::Lost { detail, by_hand } => self.lost(&detail, by_hand),
             SessionInput::Attach { connection, done } => {
                 self.connection = Some(connection);
@@ -246,6 +267,12 @@ impl Session {
     /// A turn has a bound on what it may bring. What comes outside of any has one here.
     fn take_update(&mut self, text: &str) {
         let update = Update::read(text);
+        // A notice is about now.
+        self.replayed |= update.is_said() && !matches!(update, Update::Notice(_));
+        if let Update::Unreadable { reason } = &update {
+            tracing::info!(session = %self.id, reason, "an update could not be read");
+            return self.report_unreadable(text);
+        }
         self.is_known |= self.turn.is_some() && update.is_said();
         if self.turn.is_some() || !update.is_said() {
             return self.update(update);
@@ -268,18 +295,35 @@ impl Session {
         }
     }
 
+    /// Something the agent wrote is missing here: that is said, a few times in a turn.
+    fn report_unreadable(&mut self, line: &str) {
+        if self.is_repeated() {
+            return;
+        }
+        if let Some(message) = self.unreadable.report(&self.context.agent.name, line) {
+            let output = self.translator.report(message, now());
+            self.publish(output);
+        }
+    }
+
     /// What comes now is told again, or is the last of a session that was closed: neither is news.
-    fn is_repeated(&self) -> bool {
+    pub(super) fn is_repeated(&self) -> bool {
         match self.attachment {
             Attachment::Attached | Attachment::Attaching { discard: false, .. } => false,
-            Attachment::Attaching { discard: true, .. } | Attachment::Closing { .. } | Attachment::Detached => true,
+            Attachment::Attaching { discard: true, .. }
+            | Attachment::Closing { .. }
+            | Attachment::Hanging { .. }
+            | Attachment::Detached => true,
         }
     }
 
     pub(super) fn update(&mut self, update: Update) {
         self.heard();
         if let Some(loading) = self.loading.as_mut().filter(|_| matches!(update, Update::Notice(_))) {
-            return loading.notices.push(update);
+            if loading.notices.len() < LOADING_NOTICES_MAX {
+                loading.notices.push(update);
+            }
+            return;
         }
         if self.is_repeated() && update.is_said() {
             return;
@@ -298,7 +342,10 @@ impl Session {
             return loading.history.add(output, now());
         }
         for turn in output.begun {
-            self.outlet.begin(turn);
+            match output.is_aside {
+                true => self.outlet.begin_aside(turn),
+                false => self.outlet.begin(turn),
+            }
         }
         for event in output.events {
             self.outlet.push(event);
@@ -327,7 +374,7 @@ impl Session {
         match expect {
             Expect::Prompt(turn) => self.prompt_answered(&turn, reply),
             Expect::New | Expect::Resume | Expect::Load => self.attach_answered(&expect, reply),
-            Expect::Close => self.closed(),
+            Expect::Close => self.close_answered(&reply),
             Expect::Option(number) => self.option_answered(number, reply),
         }
     }
@@ -337,7 +384,11 @@ impl Session {
         self.attachment = Attachment::Detached;
         self.link.set_attached(false);
         let name = self.context.agent.name.clone();
-        if self.turn.is_some() {
+        self.unended = None;
+        if self.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some()) {
+            // The user had stopped it. That the agent is gone is told by its state.
+            self.settle_turn(Ok(PromptResult::cancelled()));
+        } else if self.turn.is_some() {
             self.turn_over();
             let message =
                 if by_hand { format!("{name} was restarted") } else { ErrorCode::ProcessCrash.message(&name) };
@@ -358,6 +409,9 @@ impl Session {
     /// The state of the agent. A session that it has not taken up yet is not connected, whatever the others are.
     pub(super) fn tell_status(&mut self) {
         let mut report = self.agent_status.borrow_and_update().clone();
+        if report.status == AgentStatus::Connected && matches!(self.attachment, Attachment::Hanging { .. }) {
+            report = self.hanging_status();
+        }
         let is_taken_up = self.loading.is_some() || !matches!(self.attachment, Attachment::Attaching { .. });
         let (told, now) = (self.told_status.status, report.status);
         if now == AgentStatus::Connected && told == AgentStatus::Reconnecting && !is_taken_up {

@@ -21,7 +21,8 @@ pub struct AcpSettings {
     /// A session that was idle for so long is closed at the agent, where it can be taken up again with the next message;
     /// none: never.
     pub idle: Option<Duration>,
-    /// How long a cancelled turn may take to end before its session is closed and taken up anew.
+    /// How long a cancelled turn may take to end at the agent. Then it ends here, and its session is closed and resumed. The
+    /// user is promised five seconds.
     pub cancel_grace: Duration,
     /// The most of a session's past that is taken in when it is loaded.
     pub past_bytes_max: usize,
@@ -39,7 +40,7 @@ impl Default for AcpSettings {
             session_timeout: Duration::from_secs(60),
             take_up_within: Duration::from_secs(5),
             idle: Some(Duration::from_secs(15 * 60)),
-            cancel_grace: Duration::from_secs(10),
+            cancel_grace: Duration::from_secs(4),
             past_bytes_max: 256 * 1024 * 1024,
             turn_bytes_max: UpsertConfig::default().turn_bytes_max,
             permissions: PermissionPolicy::default(),

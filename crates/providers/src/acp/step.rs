@@ -13,6 +13,8 @@ pub(crate) struct Output {
     pub(crate) begun: Vec<TurnId>,
     pub(crate) events: Vec<StreamEvent>,
     pub(crate) facts: SessionFacts,
+    /// What begins is no turn, though its items need one to belong to: a notice between turns, or the rest of a replay.
+    pub(crate) is_aside: bool,
 }
 
 /// Who speaks.
@@ -38,6 +40,8 @@ pub(crate) struct Step {
     pub(crate) facts: SessionFacts,
     /// The turn was opened for this step alone.
     pub(crate) ends_turn: bool,
+    /// And nobody is to be told of it; see [`Output::is_aside`].
+    pub(crate) is_aside: bool,
 }
 
 impl Step {
@@ -50,6 +54,7 @@ impl Step {
             scratch: Vec::new(),
             facts: SessionFacts::default(),
             ends_turn: false,
+            is_aside: false,
         }
     }
 
@@ -112,6 +117,7 @@ impl Step {
             session_id: session.clone(),
             payload,
         };
-        Output { begun: self.begun, events: self.payloads.into_iter().map(event).collect(), facts: self.facts }
+        let events = self.payloads.into_iter().map(event).collect();
+        Output { begun: self.begun, events, facts: self.facts, is_aside: self.is_aside }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
@@ -19,7 +19,13 @@ use super::router::{SessionInput, SessionLink};
 /// What is kept of a command's output when the agent does not say.
 const OUTPUT_BYTES_DEFAULT: usize = 1024 * 1024;
 const OUTPUT_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What is kept of the output of all terminals of one agent: a few of the longest, or all of them with what is usual.
+const OUTPUTS_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// What stays of an output when that is exceeded. Of all terminals together it must fit.
+const CUT_BYTES: usize = 64 * 1024;
+/// Of one agent.
 const TERMINALS_MAX: usize = 64;
+const _: () = assert!(TERMINALS_MAX * CUT_BYTES < OUTPUTS_BYTES_MAX);
 /// A killed command gets a moment to clean up.
 const KILL: StopLadder = StopLadder { grace_eof: Duration::ZERO, grace_term: Duration::from_secs(1) };
 
@@ -41,6 +47,7 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Starting {
     terminals: Arc<Terminals>,
+    number: u64,
     id: String,
     session: String,
     released: CancellationToken,
@@ -48,7 +55,11 @@ pub(crate) struct Starting {
 
 #[derive(Debug)]
 pub(crate) struct Terminal {
+    /// Counts up: who has a lower one was opened before.
+    number: u64,
     session: String,
+    /// Those it shares the room for outputs with.
+    all: Weak<Terminals>,
     handle: ProcessHandle,
     output: Mutex<Kept>,
     exit: watch::Sender<Option<acp::TerminalExitStatus>>,
@@ -69,12 +80,13 @@ impl Terminals {
     pub(crate) fn reserve(self: &Arc<Self>, session: &str) -> Result<Starting, String> {
         let mut open = self.lock();
         if open.running.len() + open.starting.len() >= TERMINALS_MAX {
-            return Err(format!("more than {TERMINALS_MAX} terminals are open"));
+            return Err(format!("{TERMINALS_MAX} terminals are open: release one first"));
         }
-        let id = format!("terminal-{}", self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = format!("terminal-{number}");
         let released = CancellationToken::new();
         open.starting.insert(id.clone(), (session.to_owned(), released.clone()));
-        Ok(Starting { terminals: Arc::clone(self), id, session: session.to_owned(), released })
+        Ok(Starting { terminals: Arc::clone(self), number, id, session: session.to_owned(), released })
     }
 
     pub(crate) fn get(&self, session: &str, id: &str) -> Option<Arc<Terminal>> {
@@ -113,6 +125,27 @@ impl Terminals {
         });
     }
 
+    /// Cuts outputs until they fit together: first those of commands that have ended, then the others, each time the
+    /// oldest first. What is left says that it is cut.
+    fn make_room(&self) {
+        let open = self.lock();
+        let mut terminals: Vec<_> = open.running.values().collect();
+        let mut kept_bytes: usize = terminals.iter().map(|terminal| terminal.kept().size_bytes()).sum();
+        if kept_bytes <= OUTPUTS_BYTES_MAX {
+            return;
+        }
+        terminals.sort_by_key(|terminal| (terminal.exit.borrow().is_none(), terminal.number));
+        for terminal in terminals {
+            let mut kept = terminal.kept();
+            kept_bytes -= kept.size_bytes();
+            kept.cut(CUT_BYTES);
+            kept_bytes += kept.size_bytes();
+            if kept_bytes <= OUTPUTS_BYTES_MAX {
+                return;
+            }
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +169,9 @@ impl Starting {
         let (reader, stdin, handle) = process.split();
         stdin.close();
         let terminal = Arc::new(Terminal {
+            number: self.number,
             session: self.session.clone(),
+            all: Arc::downgrade(&self.terminals),
             handle,
             output: Mutex::new(Kept { bytes: VecDeque::new(), limit_bytes, truncated: false }),
             exit: watch::Sender::new(None),
@@ -161,10 +196,21 @@ impl Drop for Starting {
 
 impl Terminal {
     pub(crate) fn output(&self) -> acp::TerminalOutputResponse {
-        let kept = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept();
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
         acp::TerminalOutputResponse::new(String::from_utf8_lossy(&bytes), kept.truncated)
             .exit_status(self.exit.borrow().clone())
+    }
+
+    fn keep(&self, text: &str) {
+        self.kept().push(text.as_bytes());
+        if let Some(all) = self.all.upgrade() {
+            all.make_room();
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) async fn wait(&self) -> acp::TerminalExitStatus {
@@ -200,7 +246,7 @@ pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineRe
                 false => continue,
             }
         }
-        terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(text.as_bytes());
+        terminal.keep(&text);
         let room = link.room_for(text.len()).await;
         drop(link.inputs.send(SessionInput::Terminal { id: id.clone(), text, room }).await);
         if is_over {
@@ -217,7 +263,22 @@ pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineRe
 impl Kept {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
-        let excess = self.bytes.len().saturating_sub(self.limit_bytes);
+        self.keep_last(self.limit_bytes);
+    }
+
+    /// Gives the memory of all but the end back.
+    fn cut(&mut self, bytes: usize) {
+        self.keep_last(bytes);
+        self.bytes.shrink_to_fit();
+    }
+
+    /// In memory, which may be more than is filled.
+    fn size_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    fn keep_last(&mut self, bytes: usize) {
+        let excess = self.bytes.len().saturating_sub(bytes);
         if excess > 0 {
             self.truncated = true;
             self.bytes.drain(..excess);

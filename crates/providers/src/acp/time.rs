@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::peer::CallError;
 use super::session::{Attachment, Session};
-use super::wire::PromptResult;
 use crate::provider::ProviderEvent;
 
 /// Further away than any deadline of ours: nothing to wake up for.
@@ -23,11 +22,10 @@ impl Session {
             .map(|turn| turn.silent_since.unwrap_or(turn.heard) + self.context.settings.silence_after);
         let attachment = match self.attachment {
             Attachment::Attaching { due, .. } | Attachment::Closing { due } => Some(due),
-            Attachment::Attached | Attachment::Detached => None,
+            Attachment::Attached | Attachment::Detached | Attachment::Hanging { .. } => None,
         };
-        let cancelled = self.turn.as_ref().and_then(|turn| turn.cancelled).filter(|_| self.can_come_back());
         let leaving = self.leaving.as_ref().map(|leaving| leaving.due);
-        [silence, attachment, cancelled, leaving, self.idle_due()]
+        [silence, attachment, self.stop_due(), leaving, self.idle_due()]
             .into_iter()
             .flatten()
             .min()
@@ -53,6 +51,7 @@ impl Session {
             Attachment::Attaching { due, .. } if due <= now => {
                 self.attach_failed(&CallError::TimedOut(self.context.settings.session_timeout));
             }
+            Attachment::Closing { due } if due <= now && self.unended.is_some() => self.hang(true),
             Attachment::Closing { due } if due <= now => {
                 self.restart_instead();
                 self.refuse_waiting();
@@ -60,12 +59,8 @@ impl Session {
             }
             _ => {}
         }
-        if self.turn.as_ref().and_then(|turn| turn.cancelled).is_some_and(|due| due <= now) && self.can_come_back() {
-            tracing::warn!(session = %self.id, "the agent did not end a cancelled turn");
-            self.end_turn(Ok(PromptResult::cancelled()));
-            if self.attachment == Attachment::Attached {
-                self.close_within(self.context.settings.cancel_grace);
-            }
+        if self.stop_due().is_some_and(|due| due <= now) {
+            self.stop_overdue();
         }
         let silence_after = self.context.settings.silence_after;
         let has_open_tool = self.translator.has_open_tool();

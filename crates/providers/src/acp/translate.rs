@@ -61,8 +61,10 @@ pub(crate) struct Translator {
     turns: VecDeque<Turn>,
     /// A replay: turns begin by themselves.
     replaying: bool,
-    /// When what is replayed happened, where the agent says so. Else all of it is told as of one moment.
+    /// When what is replayed happened, where the agent says so. Else nobody knows.
     replayed_at: Option<Timestamp>,
+    /// Nothing was asked of the agent since the replay: what it says now still belongs to the replay.
+    is_fresh: bool,
     turns_begun: u64,
     /// Something is shown as going on.
     active: bool,
@@ -71,12 +73,16 @@ pub(crate) struct Translator {
     /// What the session has cost in all, in US dollars, now and when the turn began.
     cost: Option<f64>,
     cost_before: Option<f64>,
+    /// Messages of ours that wait for the end of the text that is growing. The caller bounds them.
+    reports: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Turn {
     id: TurnId,
     open: bool,
+    /// Ended here without its agent: what that still says about its items is dropped.
+    is_cut: bool,
     calls: Calls,
     /// Messages and thoughts that have begun.
     texts: HashSet<ItemId>,
@@ -98,11 +104,13 @@ impl Translator {
             turns: VecDeque::new(),
             replaying: false,
             replayed_at: None,
+            is_fresh: false,
             turns_begun: 0,
             active: false,
             ending: Vec::new(),
             cost: None,
             cost_before: None,
+            reports: Vec::new(),
         }
     }
 
@@ -151,6 +159,7 @@ impl Translator {
     pub(crate) fn begin_turn(&mut self, id: TurnId, text: &str, now: Timestamp) -> Output {
         let mut step = Step::new(now);
         self.cost_before = self.cost;
+        self.is_fresh = false;
         self.open_turn(id, text, &mut step);
         let item_id = self.next_item_id("user");
         step.message(item_id, text, Origin::User);
@@ -162,6 +171,7 @@ impl Translator {
         let mut step = Step::new(now);
         self.clear_activity(&mut step);
         self.settle_ending(&mut step);
+        self.emit_reports(&mut step);
         let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) else {
             return step.into_output(&self.session);
         };
@@ -205,6 +215,32 @@ impl Translator {
         }
     }
 
+    /// The present turn ends here while its agent works on. Nothing more is taken of it, however late it comes.
+    pub(crate) fn cut_turn(&mut self) {
+        if let Some(turn) = self.turns.back_mut() {
+            turn.is_cut = true;
+        }
+    }
+
+    /// A message of ours about a line that could not be read. A text that is growing is not divided by it: the message
+    /// waits for what follows that text.
+    pub(crate) fn report(&mut self, message: String, now: Timestamp) -> Output {
+        let mut step = Step::new(now);
+        self.reports.push(message);
+        if self.turns.back().is_none_or(|turn| turn.growing.is_none()) {
+            self.emit_reports(&mut step);
+        }
+        step.into_output(&self.session)
+    }
+
+    fn emit_reports(&mut self, step: &mut Step) {
+        for message in std::mem::take(&mut self.reports) {
+            self.ensure_turn(false, step);
+            let item_id = self.next_item_id("");
+            step.message(item_id, &message, Origin::System);
+        }
+    }
+
     /// The agent asked for leave, and was answered.
     pub(crate) fn permission(&mut self, call: acp::ToolCallUpdate, permission: Permission, now: Timestamp) -> Output {
         let mut step = Step::new(now);
@@ -229,7 +265,7 @@ impl Translator {
     }
 
     pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Output {
-        let mut step = Step::new(if self.replaying { self.time_of_replayed(&update, now) } else { now });
+        let mut step = Step::new(if self.replaying { self.time_of_replayed(&update) } else { now });
         let is_change = matches!(update, Update::ToolCallUpdate(_));
         let says_something = is_change
             || matches!(update, Update::AgentText(_) | Update::Thought(_) | Update::UserText(_) | Update::ToolCall(_));
@@ -257,9 +293,9 @@ impl Translator {
             Update::Notice(notice) => self.notice(notice, &mut step),
             Update::Compaction(compaction) => self.compaction(compaction, &mut step),
             Update::CompactionSummary(chunk) => self.compaction_summary(chunk, &mut step),
-            Update::Unknown { kind, reason } => {
-                tracing::info!(session = %self.session, kind, reason, "update passed over");
-            }
+            Update::Unknown { kind } => tracing::info!(session = %self.session, kind, "update passed over"),
+            // Who reads the lines reports it.
+            Update::Unreadable { .. } => {}
         }
         if let Some(turn) = self.turns.back_mut().filter(|turn| self.replaying && turn.open) {
             turn.said_at = step.now;
@@ -275,6 +311,7 @@ impl Translator {
         self.turns.push_back(Turn {
             id: id.clone(),
             open: true,
+            is_cut: false,
             calls: Calls::default(),
             texts: HashSet::new(),
             growing: None,
@@ -290,14 +327,16 @@ impl Translator {
     }
 
     /// The turn that new items belong to. What an agent says between turns, and before the first message of a replay,
-    /// gets a turn of its own.
-    fn ensure_turn(&mut self, step: &mut Step) {
+    /// gets a turn of its own. Only what the agent did by itself is told as a turn: a notice is no reason to show the
+    /// session as finished, and neither is a replay that goes on after its end.
+    fn ensure_turn(&mut self, is_work: bool, step: &mut Step) {
         match self.turns.back().filter(|turn| turn.open) {
             Some(turn) => step.turn = Some(turn.id.clone()),
             None if self.replaying => self.open_replayed_turn(step),
             None => {
                 self.open_turn(TurnId::generate(), "", step);
                 step.ends_turn = true;
+                step.is_aside = !is_work || self.is_fresh;
                 if let Some(turn) = self.turns.back_mut() {
                     turn.open = false;
                 }
@@ -356,6 +395,9 @@ impl Translator {
         let message_id = chunk.message_id.map(|id| id.0.to_string());
         let is_plain = matches!(chunk.content, acp::ContentBlock::Text(_));
         let mut text = block_text(chunk.content);
+        if message_id.as_deref().is_some_and(|id| self.is_cut(id)) {
+            return;
+        }
         // Text that goes on after the end of its turn stays with its message.
         let item_id = message_id.as_deref().map(|id| message_item_id(id, voice));
         let known = item_id.as_ref().and_then(|id| self.turns.iter_mut().rev().find(|turn| turn.texts.contains(id)));
@@ -402,7 +444,7 @@ impl Translator {
         if text.is_empty() {
             return;
         }
-        self.ensure_turn(step);
+        self.ensure_turn(voice != Voice::Notice, step);
         let item_id = item_id.unwrap_or_else(|| self.next_item_id(""));
         if let Some(turn) = self.turns.back_mut() {
             turn.texts.insert(item_id.clone());
@@ -415,6 +457,16 @@ impl Translator {
         step.start(item_id, text, voice, parent);
     }
 
+    /// This message, its text or its thought, began in a turn that was cut.
+    fn is_cut(&self, message_id: &str) -> bool {
+        // Asked for every piece of text; nearly no session has such a turn.
+        if !self.turns.iter().any(|turn| turn.is_cut) {
+            return false;
+        }
+        let items = [Voice::Agent, Voice::Thought].map(|voice| message_item_id(message_id, voice));
+        self.turns.iter().filter(|turn| turn.is_cut).any(|turn| items.iter().any(|item| turn.texts.contains(item)))
+    }
+
     fn notice(&mut self, notice: acp::Notice, step: &mut Step) {
         let mark = match notice.severity {
             acp::NoticeSeverity::Warning => "Warning: ",
@@ -422,7 +474,7 @@ impl Translator {
             _ => "",
         };
         let description = notice.description.map(|text| format!("\n\n{text}")).unwrap_or_default();
-        self.ensure_turn(step);
+        self.ensure_turn(false, step);
         let item_id = self.next_item_id("");
         self.close_text();
         step.message(item_id, &format!("{mark}{}{description}", notice.title), Origin::System);
@@ -434,12 +486,17 @@ impl Translator {
         let item_id = ItemId::from_foreign(&id.0);
         let is_known = self.turns.iter().rev().any(|turn| turn.calls.contains(&item_id));
         if !is_known {
+            // First of all: a report may open a turn, which moves the others.
+            self.emit_reports(step);
             let parent = tool::parent(call.meta.as_ref());
             // A sub-agent's call belongs to the turn of the call that started it, also when that turn is over.
             let home =
                 parent.as_ref().and_then(|parent| self.turns.iter().position(|turn| turn.calls.contains(parent)));
+            if home.and_then(|home| self.turns.get(home)).is_some_and(|turn| turn.is_cut) {
+                return;
+            }
             if home.is_none() {
-                self.ensure_turn(step);
+                self.ensure_turn(true, step);
             }
             self.close_text();
             let home = home.unwrap_or(self.turns.len().saturating_sub(1));
@@ -452,7 +509,8 @@ impl Translator {
 
     fn with_tool(&mut self, id: &str, step: &mut Step, act: impl FnOnce(&mut ToolState, &mut Vec<StreamPayload>)) {
         let item_id = ItemId::from_foreign(id);
-        let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&item_id)) else { return };
+        let its_turn = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&item_id));
+        let Some(turn) = its_turn.filter(|turn| !turn.is_cut) else { return };
         step.turn = Some(turn.id.clone());
         let is_ending = turn.calls.change(&item_id, |tool| {
             act(tool, &mut step.scratch);

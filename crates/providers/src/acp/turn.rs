@@ -52,6 +52,7 @@ impl Session {
             return drop(reply.send(Err(self.unavailable())));
         }
         match self.attachment {
+            Attachment::Hanging { .. } => drop(reply.send(Err(self.hanging()))),
             Attachment::Attached => drop(reply.send(self.prompt(&text))),
             Attachment::Attaching { .. } | Attachment::Closing { .. } => self.waiting = Some((text, reply)),
             Attachment::Detached => {
@@ -73,6 +74,7 @@ impl Session {
             .map_err(|error| self.failed(&error))?;
         self.prompted = true;
         self.unasked_bytes = 0;
+        self.unreadable.turn_begins();
         self.turn = Some(Turn {
             id: id.clone(),
             heard: Instant::now(),
@@ -113,7 +115,9 @@ impl Session {
     pub(super) fn permission(&mut self, id: &RawValue, request: PermissionRequest) {
         self.heard();
         let options: Vec<PermissionOption> = request.options.into_iter().map(offered).collect();
-        let is_cancelled = self.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some());
+        // What a prompt still asks after its turn was settled is asked in vain.
+        let is_over = self.is_repeated();
+        let is_cancelled = is_over || self.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some());
         let decision = if is_cancelled {
             Decision { chosen: None, record: Permission { decision: PermissionDecision::Cancelled, option: None } }
         } else {
@@ -130,23 +134,37 @@ impl Session {
             let meta = serde_json::Map::from_iter([("liminal".to_owned(), record)]);
             connection.peer.answer(id, &Ok(acp::RequestPermissionResponse::new(outcome).meta(meta)));
         }
-        let output = self.translator.permission(request.tool_call, decision.record, now());
-        self.publish(output);
+        if !is_over {
+            let output = self.translator.permission(request.tool_call, decision.record, now());
+            self.publish(output);
+        }
     }
 
     pub(super) fn prompt_answered(&mut self, turn: &TurnId, reply: Reply) {
-        if self.turn.as_ref().is_none_or(|running| running.id != *turn) {
-            return;
-        }
         let result = match reply {
             Ok(text) => serde_json::from_str::<PromptResult>(&text)
                 .map_err(|error| RpcError::new(PARSE_ERROR, error.to_string())),
             Err(CallError::Refused(error)) => Err(error),
+            Err(error @ CallError::Unreadable { .. }) => {
+                tracing::warn!(session = %self.id, %error, "the end of a turn");
+                let words = format!("{} ended the turn with a line that could not be read.", self.context.agent.name);
+                Err(RpcError::new(PARSE_ERROR, words))
+            }
             // The process is gone: that is told when it is known how.
-            Err(_) => return,
+            Err(CallError::Gone(_) | CallError::Stalled | CallError::TimedOut(_)) => return,
         };
+        let Some(running) = self.turn.as_ref().filter(|running| running.id == *turn) else {
+            return self.answered_late(turn);
+        };
+        let was_cancelled = running.cancelled.is_some();
         // One that was cancelled at its first word may never have been written down.
         self.is_known |= result.as_ref().is_ok_and(|result| result.stop_reason != "cancelled");
+        // The user has stopped it: that is how it ended, in whatever words the agent says so.
+        let result = if was_cancelled {
+            Ok(PromptResult { usage: result.ok().and_then(|result| result.usage), ..PromptResult::cancelled() })
+        } else {
+            result
+        };
         // Nobody waits for the supervisor.
         let _ = self.context.supervisor.try_send(Command::Proved);
         self.end_turn(result);
@@ -162,12 +180,17 @@ impl Session {
     pub(super) fn end_turn(&mut self, result: Result<PromptResult, RpcError>) {
         let was_cancelled = result.as_ref().is_ok_and(|result| result.stop_reason == "cancelled");
         let left_running = was_cancelled && self.translator.may_leave_command();
-        self.turn_over();
-        let output = self.translator.end_turn(result, now());
-        self.publish(output);
+        self.settle_turn(result);
         if left_running && self.attachment == Attachment::Attached && self.can_come_back() {
             self.close();
         }
+    }
+
+    /// Ends the turn for everyone who watches it.
+    pub(super) fn settle_turn(&mut self, result: Result<PromptResult, RpcError>) {
+        self.turn_over();
+        let output = self.translator.end_turn(result, now());
+        self.publish(output);
     }
 
     /// Forgets the turn. Its end is the caller's to tell.

@@ -2,7 +2,7 @@
 //!
 //! Comes in: one line of an agent's stdout. Goes out: a typed frame, or the reason why it is none. Kept out: what any
 //! of it means. The published types have no place for what a newer agent may say, so the envelope is read first and
-//! its content second: what cannot be read is kept as [`Update::Unknown`], never fatal.
+//! its content second: what cannot be read is never fatal, and known by what it is not.
 
 use std::borrow::Cow;
 
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::content::plain_words;
+use crate::json;
 
 pub(crate) const PARSE_ERROR: i64 = -32700;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
@@ -205,17 +206,30 @@ pub(crate) enum Update {
     Notice(acp::Notice),
     Compaction(acp::CompactionUpdate),
     CompactionSummary(acp::CompactionSummaryChunk),
-    /// A kind we do not know, or one we could not read.
+    /// A kind we do not know, or one we know with content we do not. A later version of the protocol may have it.
     Unknown {
         kind: String,
+    },
+    /// No JSON.
+    Unreadable {
         reason: String,
     },
 }
 
 impl Update {
+    /// What cannot be read as it is may still be read once it is mended.
+    pub(crate) fn read(text: &str) -> Self {
+        match Self::read_as_is(text) {
+            Self::Unreadable { reason } => {
+                json::mended(text).map_or(Self::Unreadable { reason }, |mended| Self::read_as_is(&mended))
+            }
+            update => update,
+        }
+    }
+
     /// Reads by kind rather than through the published enum: that one has no place for the unknown, and would buffer
     /// every update to find its tag.
-    pub(crate) fn read(text: &str) -> Self {
+    fn read_as_is(text: &str) -> Self {
         #[derive(Deserialize)]
         struct Tag<'a> {
             #[serde(rename = "sessionUpdate", borrow)]
@@ -223,7 +237,8 @@ impl Update {
         }
         let kind = match serde_json::from_str::<Tag<'_>>(text) {
             Ok(tag) => tag.kind,
-            Err(error) => return Self::Unknown { kind: String::new(), reason: error.to_string() },
+            Err(error) if error.is_data() => return Self::Unknown { kind: String::new() },
+            Err(error) => return Self::Unreadable { reason: error.to_string() },
         };
         fn typed<T: DeserializeOwned>(text: &str, make: fn(T) -> Update) -> Result<Update, serde_json::Error> {
             serde_json::from_str(text).map(make)
@@ -243,9 +258,12 @@ impl Update {
             "notice" => typed(text, Self::Notice),
             "compaction_update" => typed(text, Self::Compaction),
             "compaction_summary_chunk" => typed(text, Self::CompactionSummary),
-            _ => Err(serde::de::Error::custom("unknown kind")),
+            _ => Ok(Self::Unknown { kind: kind.as_ref().to_owned() }),
         };
-        update.unwrap_or_else(|error| Self::Unknown { kind: kind.into_owned(), reason: error.to_string() })
+        update.unwrap_or_else(|error| match error.is_data() {
+            true => Self::Unknown { kind: kind.into_owned() },
+            false => Self::Unreadable { reason: error.to_string() },
+        })
     }
 }
 

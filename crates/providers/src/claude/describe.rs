@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::process::base_command;
-use super::{ClaudeConfig, INSTALL_HINT, NAME};
+use super::{ClaudeConfig, INSTALL_HINT, LOGIN_HINT, NAME};
 use crate::provider::ProviderError;
 
 /// The oldest version this was tested with. An older one is used too, for as long as it knows our options.
@@ -112,6 +112,7 @@ impl Versions {
             program: Some(program),
             install_hint: Some(INSTALL_HINT.into()),
             logged_in,
+            login_hint: Some(LOGIN_HINT.into()),
             status,
         }
     }

@@ -22,6 +22,7 @@ pub mod wire;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ use upserts::UpsertConfig;
 use uuid::Uuid;
 
 use self::history::SessionFile;
-use self::session::{Command, Session, SessionHandle};
+use self::session::{Command, Past, Session, SessionHandle};
 use crate::permission::PermissionPolicy;
 use crate::provider::{
     EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderSession,
@@ -44,6 +45,7 @@ use crate::provider::{
 pub const PROVIDER_ID: &str = "claude-code";
 const NAME: &str = "Claude Code";
 const INSTALL_HINT: &str = "npm install -g @anthropic-ai/claude-code";
+const LOGIN_HINT: &str = "claude /login";
 /// Requests that wait for a session's actor. Each waits for its answer, so there are as many as there are callers.
 const COMMANDS_MAX: usize = 32;
 
@@ -98,7 +100,6 @@ impl ClaudeConfig {
 #[derive(Debug)]
 pub struct ClaudeProvider {
     shared: Arc<Shared>,
-    tasks: TaskTracker,
     versions: describe::Versions,
 }
 
@@ -109,6 +110,10 @@ pub(crate) struct Shared {
     cli_type: CliType,
     sessions: Mutex<HashMap<AgentSessionId, SessionHandle>>,
     status: watch::Sender<StatusReport>,
+    /// The last turn of any session that asked the model was refused for want of a login.
+    needs_login: AtomicBool,
+    /// The sessions, and processes on their way out.
+    tasks: TaskTracker,
 }
 
 impl Shared {
@@ -133,6 +138,14 @@ impl Shared {
         self.status_changed();
     }
 
+    /// A turn showed whether the model takes the login. That holds until another turn shows the opposite: what the program
+    /// says of itself is only that it has one.
+    fn login_failed(&self, has_failed: bool) {
+        if self.needs_login.swap(has_failed, Ordering::Relaxed) != has_failed {
+            self.status_changed();
+        }
+    }
+
     /// The best of all sessions is the state of the agent as a whole.
     fn status_changed(&self) {
         use protocol::AgentStatus::*;
@@ -143,7 +156,8 @@ impl Shared {
             Disconnected => 1,
             Idle => 0,
         };
-        let best = self.sessions().values().map(SessionHandle::status).max_by_key(rank).unwrap_or_default();
+        let mut best = self.sessions().values().map(SessionHandle::status).max_by_key(rank).unwrap_or_default();
+        best.needs_login = self.needs_login.load(Ordering::Relaxed);
         self.status.send_if_modified(|known| {
             let changed = *known != best;
             *known = best;
@@ -163,8 +177,10 @@ impl ClaudeProvider {
             cli_type: CliType::parse(PROVIDER_ID)?,
             sessions: Mutex::new(HashMap::new()),
             status: watch::Sender::new(StatusReport::default()),
+            needs_login: AtomicBool::new(false),
+            tasks: TaskTracker::new(),
         };
-        Ok(Self { shared: Arc::new(shared), tasks: TaskTracker::new(), versions: describe::Versions::default() })
+        Ok(Self { shared: Arc::new(shared), versions: describe::Versions::default() })
     }
 
     /// Starts a session's actor. A session has one owner: a second one is refused.
@@ -172,7 +188,7 @@ impl ClaudeProvider {
         &self,
         id: &AgentSessionId,
         project_dir: PathBuf,
-        has_past: bool,
+        past: Past,
         chosen: BTreeMap<String, String>,
     ) -> Result<(mpsc::Sender<Command>, ProviderSession), ProviderError> {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
@@ -186,8 +202,8 @@ impl ClaudeProvider {
             sessions.insert(id.clone(), handle.clone());
         }
         let shared = Arc::clone(&self.shared);
-        let session = Session::new(shared, id.clone(), project_dir, handle, sender, has_past, chosen);
-        self.tasks.spawn(session.run(inbox));
+        let session = Session::new(shared, id.clone(), project_dir, handle, sender, past, chosen);
+        self.shared.tasks.spawn(session.run(inbox));
         Ok((commands, ProviderSession { id: id.clone(), events }))
     }
 
@@ -245,8 +261,9 @@ impl Provider for ClaudeProvider {
     }
 
     async fn describe(&self) -> AgentInfo {
-        let status = self.shared.status.borrow().status;
-        self.versions.describe(&self.shared.config, self.shared.cli_type.clone(), status).await
+        let StatusReport { status, needs_login, .. } = self.shared.status.borrow().clone();
+        let info = self.versions.describe(&self.shared.config, self.shared.cli_type.clone(), status).await;
+        if needs_login { AgentInfo { logged_in: Some(false), ..info } } else { info }
     }
 
     async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError> {
@@ -265,7 +282,7 @@ impl Provider for ClaudeProvider {
     async fn create_session(&self, session: NewSession) -> Result<ProviderSession, ProviderError> {
         let id = AgentSessionId::parse(Uuid::new_v4().to_string())
             .map_err(|error| ProviderError::Internal(error.to_string()))?;
-        let (commands, session) = self.open(&id, session.project_dir, false, BTreeMap::new())?;
+        let (commands, session) = self.open(&id, session.project_dir, Past::None, BTreeMap::new())?;
         match ask(&commands, |reply| Command::Start { reply }).await {
             Some(Ok(())) => Ok(session),
             Some(Err(error)) => {
@@ -288,8 +305,15 @@ impl Provider for ClaudeProvider {
                 return Err(ProviderError::LoadFailed { detail: detail.into() });
             }
         };
-        let (_, session) = self.open(&id, project_dir, !history.items.is_empty(), chosen)?;
-        Ok(Loaded { session, history: History { continuity: Continuity::Dormant, ..history } })
+        let past = match (history.items.is_empty(), prompted) {
+            (false, _) => Past::Kept,
+            // The file holds nothing of what was said.
+            (true, true) => Past::Lost,
+            (true, false) => Past::None,
+        };
+        let (_, session) = self.open(&id, project_dir, past, chosen)?;
+        let continuity = if past == Past::Lost { Continuity::Copy } else { Continuity::Dormant };
+        Ok(Loaded { session, history: History { continuity, ..history } })
     }
 
     async fn older_history(
@@ -327,6 +351,12 @@ impl Provider for ClaudeProvider {
         true
     }
 
+    async fn recent_directories(&self) -> Vec<String> {
+        let config_dir = self.shared.config.config_dir();
+        let read = self.shared.tasks.spawn_blocking(move || history::recent_directories(&config_dir));
+        read.await.unwrap_or_default()
+    }
+
     async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError> {
         let (option, value) = (option.to_owned(), value.to_owned());
         self.ask(id, |reply| Command::SetOption { option, value, reply }).await
@@ -351,7 +381,7 @@ impl Provider for ClaudeProvider {
         self.versions.stop_asking();
         let handles: Vec<_> = self.shared.sessions().values().cloned().collect();
         self.end(handles).await;
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
     }
 }

@@ -17,6 +17,8 @@ use crate::provider::ProviderError;
 const INITIALIZE: &str = "initialize";
 /// What the program may say before it answers the handshake. It has never said anything.
 const EARLY_LINES_MAX: usize = 64;
+/// A longer line is not kept that early: so many of the longest would be gigabytes.
+const EARLY_LINE_BYTES_MAX: usize = 256 * 1024;
 
 /// How long a program may take to leave: it saves its files and ends its tools. With the time to end its turn, less than
 /// the server has to stop.
@@ -83,8 +85,8 @@ fn command(
     let mut command = base_command(config)?
         .args(["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"])
         .args(["--include-partial-messages", "--permission-prompt-tool", "stdio", "--replay-user-messages"])
-        .arg(if resume { "--resume" } else { "--session-id" })
-        .arg(id.hyphenated().to_string())
+        // In one word, so that nothing can ever read the id as a flag.
+        .arg(format!("{}={}", if resume { "--resume" } else { "--session-id" }, id.hyphenated()))
         .current_dir(project_dir)
         // The program marks its own children with these; a server started by one must not pass for one.
         .env_remove("CLAUDECODE")
@@ -127,7 +129,9 @@ async fn hear_answer(stdout: &mut LineReader, early: &mut Vec<Line>) -> Result<V
                 let words: Vec<_> = result.errors.iter().filter_map(Value::as_str).collect();
                 return Err(words.join("\n"));
             }
-            Ok(line) if early.len() < EARLY_LINES_MAX => early.push(line),
+            Ok(heard) if early.len() < EARLY_LINES_MAX && line.as_bytes().len() <= EARLY_LINE_BYTES_MAX => {
+                early.push(heard);
+            }
             Ok(_) => {}
             Err(error) => tracing::debug!(%error, "a line before the handshake is not JSON"),
         }
@@ -144,6 +148,7 @@ fn spawn_error(error: SpawnError) -> ProviderError {
         SpawnError::NoDirectory { .. } => {
             ProviderError::CreateFailed { detail: format!("the project directory is gone: {error}") }
         }
+        SpawnError::TooMany => ProviderError::CreateFailed { detail: error.to_string() },
         SpawnError::Failed { .. } | SpawnError::Guardian { .. } => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
             ProviderError::Handshake { name: NAME.into(), detail: format!("{error}{cause}") }
@@ -225,6 +230,16 @@ mod tests {
         assert!(not_understood(Some("2.1.325")).contains("CLAUDE_CMD"));
         assert!(detail("--dangerously-skip-permissions cannot be used with root/sudo privileges").contains("as root"));
         assert_eq!(detail("exit code 7: something else"), "exit code 7: something else");
+    }
+
+    #[test]
+    fn an_id_is_part_of_the_word_of_its_flag() {
+        let id = AgentSessionId::parse("1f111111-1111-4111-8111-111111111111").unwrap();
+        let words = |resume| command(&ClaudeConfig::default(), Path::new("/"), &id, resume).unwrap().args;
+        for (resume, flag) in [(true, "--resume"), (false, "--session-id")] {
+            assert!(words(resume).contains(&format!("{flag}={id}").into()), "{:?}", words(resume));
+            assert!(words(resume).iter().all(|word| word != id.as_str() && word != flag));
+        }
     }
 
     #[test]

@@ -90,14 +90,18 @@ fn tag<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     Some(after.split_once(&format!("</{name}>")).map_or(after, |(inside, _)| inside).trim())
 }
 
+/// What to do about an error that is about the login; its mark, too.
+const LOGIN_ADVICE: &str = "Run `claude` in a terminal and log in with /login, then send the message again.";
+
+/// The turn failed for want of a login.
+pub(super) fn is_about_login(error: &str) -> bool {
+    error.ends_with(LOGIN_ADVICE)
+}
+
 /// An error of the model in the agent's own words, with what to do where the words do not say.
 pub(super) fn model_error(message: &str, status: Option<u16>) -> ErrorDetail {
     let needs_login = matches!(status, Some(401 | 403)) || message.contains("/login");
-    let message = if needs_login {
-        format!("{message}\nRun `claude` in a terminal and log in with /login, then send the message again.")
-    } else {
-        message.to_owned()
-    };
+    let message = if needs_login { format!("{message}\n{LOGIN_ADVICE}") } else { message.to_owned() };
     ErrorDetail::new(ErrorCode::AgentProtocolError, message)
 }
 

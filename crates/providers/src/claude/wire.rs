@@ -8,6 +8,8 @@ use protocol::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::json;
+
 /// One line from the program, or one entry of a session file.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -46,7 +48,7 @@ pub enum Line {
 
 impl Line {
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+        json::parse(bytes)
     }
 }
 
@@ -66,6 +68,8 @@ pub struct MessageLine {
     pub tool_result_meta: Vec<ToolResultMeta>,
     #[serde(rename = "permissionDecision")]
     pub permission_decision: Option<PermissionDecisionRecord>,
+    /// In a session file: how the program was run that wrote the entry. `cli` is a person at a terminal.
+    pub entrypoint: Option<String>,
     #[serde(alias = "isApiErrorMessage")]
     pub is_api_error_message: bool,
     /// The kind of a model error; `is_api_error_message` is newer.

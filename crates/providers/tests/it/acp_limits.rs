@@ -23,6 +23,35 @@ async fn every_file_that_is_asked_for_arrives_however_many_are_asked_for_at_once
 }
 
 #[tokio::test]
+async fn what_is_kept_of_all_terminals_is_bounded_and_the_oldest_are_cut_first() {
+    const EACH: usize = 6_000_000;
+    const KEPT_MAX: usize = 32 * 1024 * 1024;
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    let turn = bench.turn(&mut session, &format!("print:8 {EACH}")).await;
+    let said = session.said(&turn).concat();
+    let kept: Vec<(usize, bool)> = said
+        .split(", ")
+        .map(|each| (each.trim_end_matches(" cut").parse().unwrap_or_else(|_| panic!("{said}")), each.ends_with("cut")))
+        .collect();
+    assert_eq!(kept.len(), 8, "{said}");
+    assert!(kept.iter().map(|(bytes, _)| bytes).sum::<usize>() <= KEPT_MAX, "{said}");
+    assert!(kept[0].1 && (1..EACH).contains(&kept[0].0), "the end of the oldest stays: {said}");
+    assert_eq!(kept[7], (EACH, false), "{said}");
+    let whole = kept.iter().position(|(_, is_cut)| !is_cut).unwrap();
+    assert!(kept[whole..].iter().all(|(bytes, is_cut)| *bytes == EACH && !is_cut), "{said}");
+}
+
+#[tokio::test]
+async fn one_terminal_too_many_is_refused_with_what_to_do() {
+    let bench = Bench::new(&[]);
+    let mut session = bench.create().await;
+    let turn = bench.turn(&mut session, "print:65 10").await;
+    let said = session.said(&turn).concat();
+    assert!(said.contains("64 terminals are open: release one first"), "{said}");
+}
+
+#[tokio::test]
 async fn a_flood_between_turns_is_cut_with_a_word_about_it_and_the_next_turn_is_whole() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;

@@ -78,7 +78,7 @@ async fn a_panic_in_a_session_of_claude_code_ends_its_turn_and_its_process_and_i
     let mut session = bench.create(&provider).await.unwrap();
     let mut other = bench.create(&provider).await.unwrap();
     let turn = {
-        let _trap = trap("Claude Code said a line that is not its own");
+        let _trap = trap("Claude Code wrote a line that cannot be read");
         let turn = provider.send_message(&session.id, "pid\ngarbage\nstall").await.unwrap();
         session.until("the end of the channel", |session| session.closed).await;
         turn

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::DiffHtml;
-use super::words::{self, Parts};
+use super::words::{self, Parts, Steps};
 use crate::cut::{Cut, gap_into};
 use crate::escape;
 use crate::highlight::{Highlighter, coloured_into};
@@ -32,23 +32,25 @@ pub(super) enum Row<'a> {
 pub(super) fn html(rows: &[Row<'_>], language: &str, cut: Cut) -> DiffHtml {
     let count =
         |wanted: Side| rows.iter().filter(|row| matches!(row, Row::Line { side, .. } if *side == wanted)).count();
-    let changed = changed_words(rows);
     let hidden = cut.hidden(rows.len());
+    let changed = changed_words(rows, &hidden);
     let mut html = String::from("<div class=\"diff\">");
     // Both versions are read side by side, each with its own state; a gap is a fresh start for both.
-    let (mut old, mut new) = (Highlighter::new(language), Highlighter::new(language));
+    let (mut old, mut new) = Highlighter::pair(language);
     for (index, row) in rows.iter().enumerate() {
         if hidden.contains(&index) {
             if index == hidden.start {
                 gap_into(&mut html, "cut", hidden.len());
-                (old, new) = (Highlighter::new(language), Highlighter::new(language));
+                old.restart();
+                new.restart();
             }
             continue;
         }
         match *row {
             Row::Fold(lines) => {
                 gap_into(&mut html, "fold", lines);
-                (old, new) = (Highlighter::new(language), Highlighter::new(language));
+                old.restart();
+                new.restart();
             }
             Row::Head(name) => {
                 html.push_str("<div class=\"head\">");
@@ -73,8 +75,10 @@ pub(super) fn html(rows: &[Row<'_>], language: &str, cut: Cut) -> DiffHtml {
     DiffHtml { html: sanitize(html), added: count(Side::Add), removed: count(Side::Del), hidden: hidden.len() }
 }
 
-/// For each row the changed parts of its text. Removed lines are compared with the added lines that follow them, in order.
-fn changed_words(rows: &[Row<'_>]) -> Vec<Parts> {
+/// For each row the changed parts of its text. Removed lines are compared with the added lines that follow them, in order;
+/// rows that are not shown are not compared.
+fn changed_words(rows: &[Row<'_>], hidden: &Range<usize>) -> Vec<Parts> {
+    let mut steps = Steps::default();
     let mut changed = vec![Parts::new(); rows.len()];
     let text = |index: usize, wanted: Side| match rows.get(index) {
         Some(Row::Line { side, text, .. }) if *side == wanted => Some(*text),
@@ -86,8 +90,9 @@ fn changed_words(rows: &[Row<'_>]) -> Vec<Parts> {
         let added = (index + removed..).take_while(|row| text(*row, Side::Add).is_some()).count();
         for pair in 0..removed.min(added) {
             let (old_row, new_row) = (index + pair, index + removed + pair);
-            if let (Some(old), Some(new)) = (text(old_row, Side::Del), text(new_row, Side::Add))
-                && let Some((old_parts, new_parts)) = words::changed(old, new)
+            if !(hidden.contains(&old_row) && hidden.contains(&new_row))
+                && let (Some(old), Some(new)) = (text(old_row, Side::Del), text(new_row, Side::Add))
+                && let Some((old_parts, new_parts)) = words::changed(old, new, &mut steps)
             {
                 (changed[old_row], changed[new_row]) = (old_parts, new_parts);
             }

@@ -6,17 +6,36 @@ use similar::{Algorithm, DiffOp};
 
 /// Longer lines are shown as changed as a whole.
 const LINE_BYTES_MAX: usize = 1_000;
+/// Lines of more words together are too: comparing them takes steps in proportion to the square of it.
+const WORDS_MAX: usize = 600;
+/// Steps for all lines of one edit together. Enough for two thousand ordinary lines, some ten milliseconds at worst.
+const STEPS_MAX: usize = 4_000_000;
+
+/// The steps that one edit may still take to compare words.
+#[derive(Debug)]
+pub(super) struct Steps(usize);
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self(STEPS_MAX)
+    }
+}
 
 /// Parts of a line.
 pub(super) type Parts = Vec<Range<usize>>;
 
 /// The parts of `old` and `new` that are not in the other; none at all if the two have too little in common to be
-/// versions of one line.
-pub(super) fn changed(old: &str, new: &str) -> Option<(Parts, Parts)> {
+/// versions of one line, or if comparing them would take too many steps.
+pub(super) fn changed(old: &str, new: &str, steps: &mut Steps) -> Option<(Parts, Parts)> {
     if old.len() > LINE_BYTES_MAX || new.len() > LINE_BYTES_MAX {
         return None;
     }
     let (old_words, new_words) = (words(old), words(new));
+    let count = old_words.len() + new_words.len();
+    if count > WORDS_MAX {
+        return None;
+    }
+    steps.0 = steps.0.checked_sub(count * count)?;
     let texts = |line: &str, words: &[Range<usize>]| -> Vec<String> {
         words.iter().map(|word| line[word.clone()].to_owned()).collect()
     };

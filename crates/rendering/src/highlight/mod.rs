@@ -3,10 +3,12 @@
 //! Comes in: complete lines of code in some language. Goes out: escaped text in `<i class="k">` and the like,
 //! punctuation in `<i>`; see [`classes`] for the letters. Kept out: colours (the theme has them), blocks, files.
 //! The state between two lines is small and kept, so a growing block costs only its new lines.
+//! What it may cost is bounded ([`limits`]): what is over the bound is plain.
 //! The grammars are unpacked on first use; [`warm_up`] does it ahead of time, on a thread of the caller's choice.
 
 mod classes;
 mod languages;
+mod limits;
 mod state;
 
 use std::ops::Range;
@@ -22,10 +24,10 @@ use classes::PUNCTUATION;
 pub(crate) use classes::CLASSES;
 pub(crate) use languages::{file, label, of_path};
 
-/// Longer lines are written plain: grammars are regular expressions and take their time on minified code.
-const LINE_BYTES_MAX: usize = 4_000;
-
-static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
+static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(|| {
+    limits::limit_retries();
+    two_face::syntax::extra_newlines()
+});
 
 /// Loads the grammars and compiles those agents write most, so that no first code block has to wait for it.
 pub fn warm_up() {
@@ -38,14 +40,29 @@ pub fn warm_up() {
 /// The state of one code block between two lines.
 #[derive(Debug)]
 pub(crate) struct Highlighter {
-    /// `None` for a language nobody has told us about, and after a grammar failed: the rest is plain.
+    /// `None` for an unknown language, after a grammar failed and when the work is spent: the rest is plain.
+    syntax: Option<&'static SyntaxReference>,
+    /// `None` before the first line and without a grammar.
     state: Option<(GrammarState, ScopeStack)>,
+    /// What it may still cost.
+    work_left: usize,
 }
 
 impl Highlighter {
     /// For a fence's language or a file's extension; unknown ones are plain.
     pub(crate) fn new(language: &str) -> Self {
-        Self { state: syntax(language).map(|syntax| (GrammarState::new(syntax), ScopeStack::new())) }
+        Self { syntax: syntax(language), state: None, work_left: limits::WORK_MAX }
+    }
+
+    /// One for each of the two sides of an edit. Together they may cost what one block may.
+    pub(crate) fn pair(language: &str) -> (Self, Self) {
+        let half = || Self { syntax: syntax(language), state: None, work_left: limits::WORK_MAX / 2 };
+        (half(), half())
+    }
+
+    /// The next line does not follow the last one: it is read as a first line. What was spent stays spent.
+    pub(crate) fn restart(&mut self) {
+        self.state = None;
     }
 
     /// Appends one line. It ends with its newline, except perhaps the last line of a text that is complete.
@@ -58,13 +75,18 @@ impl Highlighter {
     /// Reads one line and says which parts of it have which class, from its start to its end. Neighbours differ, white
     /// space goes with what is before it, and no class reaches over the line's end, so that lines can be cut.
     pub(crate) fn spans(&mut self, line: &str) -> Vec<(Option<char>, Range<usize>)> {
-        let Some((state, scopes)) = &mut self.state else { return vec![(None, 0..line.len())] };
-        if line.len() > LINE_BYTES_MAX {
-            return vec![(None, 0..line.len())];
+        let plain = || vec![(None, 0..line.len())];
+        let Some(syntax) = self.syntax else { return plain() };
+        if line.len() > limits::LINE_BYTES_MAX {
+            return plain();
         }
-        let Ok(operations) = state.get_mut().parse_line(line, &SYNTAXES) else {
-            self.state = None;
-            return vec![(None, 0..line.len())];
+        let Some(left) = self.work_left.checked_sub(limits::cost(line)) else {
+            return self.give_up(line);
+        };
+        self.work_left = left;
+        let (state, scopes) = self.state.get_or_insert_with(|| (GrammarState::new(syntax), ScopeStack::new()));
+        let Some(Ok(operations)) = limits::guarded(|| state.get_mut().parse_line(line, &SYNTAXES)) else {
+            return self.give_up(line);
         };
         let text_end = line.trim_end_matches('\n').len();
         let mut spans = Spans { line, spans: Vec::new() };
@@ -79,6 +101,12 @@ impl Highlighter {
         spans.push(classes::of(scopes), start..text_end);
         spans.spans.push((None, text_end..line.len()));
         spans.spans
+    }
+
+    /// This line and all that follow are plain.
+    fn give_up(&mut self, line: &str) -> Vec<(Option<char>, Range<usize>)> {
+        (self.syntax, self.state) = (None, None);
+        vec![(None, 0..line.len())]
     }
 }
 

@@ -10,6 +10,8 @@
 //!   [`restart`]).
 //! - Plain words that are added to any open text, and whatever is added to a line of code, are not parsed at all
 //!   ([`plain`]).
+//! - A link definition counts when its line is complete or the text is: while its address grows, everything that mentions
+//!   it would be rendered and sent again at each chunk.
 //! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
 //! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
 
@@ -43,6 +45,25 @@ pub struct LiveMarkdown {
     settled: Settled,
     tail: Tail,
     changes: Changes,
+    /// How much of the text the blocks show: all, but for what is held back at its end.
+    shown: usize,
+    /// The tail was a flood of open brackets when it was parsed last.
+    is_flood: bool,
+}
+
+/// So many brackets that are not closed in one tail are a flood, never something that is written to be read. Each of them
+/// keeps the tail open from its start: it would be parsed from there at every chunk. A flood is parsed again only after it
+/// has grown by a part of it; all other texts are shown to their end at once.
+const OPEN_BRACKETS_MAX: usize = 2_000;
+/// How large a part: all that is parsed for a flood is then at most so many times as much as the text.
+const FLOOD_PARTS: usize = 64;
+
+/// Whether a text is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// More may come: a link definition in a last line without an end is held back.
+    Open,
+    Complete,
 }
 
 /// What a reader must do to be up to date: keep the first `from` blocks, keep the first `keep` UTF-16 units of block
@@ -69,17 +90,60 @@ impl LiveMarkdown {
         }
         // Until `absorb`, the tail's first block has this number; a change in the tail is counted from it.
         let first_tail_block = self.settled.blocks.len();
-        let source_start = self.settled.bytes;
-        let source = &self.text[source_start..];
-        if let Some(Grown { changed }) = self.tail.grow(source, before - source_start, &self.settled.definitions) {
+        let source = &self.text[self.settled.bytes..];
+        if let Some(Grown { changed }) = self.tail.grow_words(source, self.shown - self.settled.bytes) {
+            self.shown = self.text.len();
             return self.record(first_tail_block, changed);
         }
-        let rendered = self.tail.render(source, &self.settled.definitions);
-        let Absorbed { rewound, open } = self.settled.absorb(&self.text, rendered);
+        let waiting = &self.text[self.shown..];
+        if self.is_flood && waiting.len() < source.len() / FLOOD_PARTS && !waiting.contains("\n\n") {
+            return;
+        }
+        self.render(Ending::Open);
+    }
+
+    /// Nothing more comes: the last line is complete. The blocks are those of [`markdown`](crate::markdown) from now on.
+    pub fn finish(&mut self) {
+        if self.shown < self.text.len() {
+            self.render(Ending::Complete);
+        }
+    }
+
+    /// How much of the text is shown, in bytes as [`text_len`](Self::text_len) counts them. It is all of it, but for a link
+    /// definition in a last line that may still grow, and for the end of a flood of open brackets. [`finish`](Self::finish)
+    /// shows the rest.
+    pub fn shown_len(&self) -> usize {
+        self.shown
+    }
+
+    fn render(&mut self, ending: Ending) {
+        self.render_tail(ending);
+        self.is_flood = is_flood(&self.text[self.settled.bytes..]);
+    }
+
+    fn render_tail(&mut self, ending: Ending) {
+        let first_tail_block = self.settled.blocks.len();
+        let source = &self.text[self.settled.bytes..];
+        if let Some(Grown { changed }) = self.tail.grow(source, &self.settled.definitions) {
+            self.shown = self.text.len();
+            return self.record(first_tail_block, changed);
+        }
+        let mut rendered = self.tail.render(source, &self.settled.definitions);
+        self.shown = self.text.len();
+        let last_line = source.rfind('\n').map_or(0, |end| end + 1);
+        let is_held = ending == Ending::Open && rendered.has_link_definition_after(last_line);
+        if is_held {
+            self.shown = self.settled.bytes + last_line;
+            rendered = self.tail.render(&source[..last_line], &self.settled.definitions);
+        }
+        let Absorbed { rewound, open } = self.settled.absorb(&self.text[..self.shown], rendered);
         let left = &self.settled.blocks[first_tail_block..];
-        let rest = &self.text[self.settled.bytes..];
+        let rest = &self.text[self.settled.bytes..self.shown];
         let outside = self.settled.rest_defines_nothing(rest).then_some(&self.settled.definitions);
         let changed = self.tail.replace(left, open, rest, outside);
+        if is_held {
+            self.tail.close();
+        }
         match rewound {
             Some(position) => self.changes.record(position),
             None => self.record(first_tail_block, changed),
@@ -143,4 +207,9 @@ impl LiveMarkdown {
         }
         BlockPatch { from: position.block, keep: position.utf16, html: html.into_iter().map(str::to_owned).collect() }
     }
+}
+
+fn is_flood(tail: &str) -> bool {
+    let count = |bracket| tail.bytes().filter(|byte| *byte == bracket).count();
+    tail.len() > OPEN_BRACKETS_MAX && count(b'[') > OPEN_BRACKETS_MAX + count(b']')
 }

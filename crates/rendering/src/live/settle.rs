@@ -74,7 +74,7 @@ impl Settled {
         }
         let mut before = std::mem::take(&mut self.provisional);
         let mut redefined = Vec::new();
-        for Found { label, definition, at } in found {
+        for Found { label, definition, at, .. } in found {
             if self.definitions.get(&label).is_some() {
                 continue;
             }

@@ -37,15 +37,17 @@ impl Tail {
         self.blocks.iter().map(OpenHtml::as_str)
     }
 
-    /// Lets the open block grow to the end of `source`, of which everything from `before` on is new, if it is one that
-    /// can, and says where it changed, if it did.
-    pub(super) fn grow(&mut self, source: &str, before: usize, outside: &Definitions) -> Option<Grown> {
-        if let Some(plain) = &mut self.plain
-            && let Some((block, html)) = self.blocks.iter_mut().enumerate().next_back()
-            && let Some(changed) = plain.grow(source, before, html)
-        {
-            return Some(Grown { changed: changed.map(|position| Position { block, ..position }) });
-        }
+    /// Lets the last block grow to the end of `source`, of which everything from `before` on is new, if that is nothing but
+    /// words, and says where it changed, if it did.
+    pub(super) fn grow_words(&mut self, source: &str, before: usize) -> Option<Grown> {
+        let plain = self.plain.as_mut()?;
+        let (block, html) = self.blocks.iter_mut().enumerate().next_back()?;
+        let changed = plain.grow(source, before, html)?;
+        Some(Grown { changed: changed.map(|position| Position { block, ..position }) })
+    }
+
+    /// Lets the open block grow to the end of `source`, if it is one that can, and says where it changed, if it did.
+    pub(super) fn grow(&mut self, source: &str, outside: &Definitions) -> Option<Grown> {
         self.plain = None;
         let changed = match &mut self.open {
             Open::Unknown => return None,
@@ -104,6 +106,11 @@ impl Tail {
             self.blocks.push(html);
         }
         changed
+    }
+
+    /// The blocks do not show the whole tail: what is added next cannot go on from their end.
+    pub(super) fn close(&mut self) {
+        (self.open, self.plain) = (Open::Unknown, None);
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Found {
     pub(crate) label: Label,
     pub(crate) definition: Definition,
     pub(crate) at: usize,
+    /// Where it ends. A footnote goes on for as long as it does; of that only the start is known here.
+    pub(crate) end: usize,
 }
 
 /// All that is defined so far. The first definition of a label is the one that counts.

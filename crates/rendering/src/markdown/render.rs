@@ -56,6 +56,14 @@ pub(crate) struct Rendered {
     pub(crate) definitions: Vec<Found>,
 }
 
+impl Rendered {
+    /// Whether a definition of a link reaches beyond this place.
+    pub(crate) fn has_link_definition_after(&self, place: usize) -> bool {
+        let is_it = |found: &Found| matches!(found.definition, Definition::Link { .. }) && found.end > place;
+        self.definitions.iter().any(is_it)
+    }
+}
+
 /// Renders sources that are versions of one another: code that was highlighted last time is not highlighted again.
 #[derive(Debug, Default)]
 pub(crate) struct Renderer {
@@ -115,7 +123,8 @@ impl Renderer {
             let title = link.title.as_deref().unwrap_or_default().to_owned();
             let definition = Definition::Link { url: link.dest.to_string(), title };
             let Some(at) = link.span.start.checked_sub(skipped) else { continue };
-            rendered.definitions.push(Found { label: UniCase::new(label.to_owned()), definition, at });
+            let end = link.span.end - skipped;
+            rendered.definitions.push(Found { label: UniCase::new(label.to_owned()), definition, at, end });
         }
 
         let mut depth = 0;
@@ -127,7 +136,7 @@ impl Renderer {
             match &event {
                 Event::Start(Tag::FootnoteDefinition(label)) => {
                     let label = definitions::footnote_label(label);
-                    rendered.definitions.push(Found { label, definition: Definition::Footnote, at: start });
+                    rendered.definitions.push(Found { label, definition: Definition::Footnote, at: start, end: start });
                 }
                 Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) if !id.is_empty() => {
                     mentions.borrow_mut().push(UniCase::new(id.to_string()));

@@ -17,6 +17,8 @@ fn streamed(text: &str, chunk: usize) -> usize {
         live.push(std::str::from_utf8(part).unwrap_or_default());
         bytes += reader.catch_up(&live);
     }
+    live.finish();
+    bytes += reader.catch_up(&live);
     reader.assert_shows(&rendering::markdown(text), "all of it");
     bytes
 }
@@ -75,4 +77,45 @@ fn one_long_list_table_or_quote_costs_what_was_added() {
         println!("{name}: {bytes} bytes of patches for {} bytes of text", text.len());
         assert!(bytes <= 10 * text.len(), "{name} cost {bytes} bytes for {} of text", text.len());
     }
+}
+
+#[test]
+fn a_link_definition_that_grows_is_sent_when_its_line_is_complete() {
+    let mentions = format!("See [docs] and [the docs][docs]. {PROSE}\n\n").repeat(300);
+    let definition = format!("[docs]: https://docs.example/{}", "a-path/".repeat(10));
+    for (name, end) in [("a line", "\n"), ("the end of the text", "")] {
+        let text = format!("{mentions}{definition}{end}");
+        let bytes = streamed(&text, 5);
+        let full: usize = rendering::markdown(&text).iter().map(|block| block.len()).sum();
+        let before: usize = rendering::markdown(&mentions).iter().map(|block| block.len()).sum();
+        println!("{name}: {bytes} bytes of patches for {} bytes of text, {full} of blocks", text.len());
+        // What is shown without the links, with the closing tags of every chunk, and once more with the links.
+        assert!(bytes <= 3 * before + 2 * full, "{name} cost {bytes} bytes for {full} of blocks");
+    }
+}
+
+/// Marks that may still be closed keep a paragraph open from its start. Twice the text takes about twice the time; when each
+/// chunk was parsed from the start of the text, it took four times as long.
+#[test]
+fn a_flood_of_open_marks_takes_time_in_proportion_to_its_length() {
+    let cost = |bytes: usize| {
+        let text = "[".repeat(bytes);
+        let measure = || {
+            let start = cpu_seconds();
+            streamed(&text, 16);
+            cpu_seconds() - start
+        };
+        // A cache that others emptied only ever adds.
+        (0..2).map(|_| measure()).fold(f64::MAX, f64::min)
+    };
+    let (short, long) = (cost(2_500), cost(10_000));
+    println!("{:.1} times the time for 4 times the text, {long:.3} s", long / short);
+    // Where the time of one thread is not counted, both are 0.
+    assert!(long <= 9.0 * short, "it took {short} s and, for four times the text, {long} s");
+}
+
+/// What this thread has used of a processor: what else the machine does is not counted. Linux only.
+fn cpu_seconds() -> f64 {
+    let counted = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    counted.split_whitespace().next().and_then(|time| time.parse::<f64>().ok()).unwrap_or_default() / 1e9
 }

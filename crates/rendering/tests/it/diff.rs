@@ -113,3 +113,41 @@ fn what_is_in_the_lines_is_escaped() {
     let edit = diff(Some("<b>"), "<script>alert(1)</script>", "x.html", DiffView::default());
     assert!(!edit.html.contains("<script"), "{}", edit.html);
 }
+
+/// What the rows say was removed, and what was added.
+fn sides(html: &str) -> (usize, usize) {
+    (html.matches("class=\"line del\"").count(), html.matches("class=\"line add\"").count())
+}
+
+#[test]
+fn a_shuffled_text_is_compared_in_bounded_steps_and_stays_correct() {
+    // 46 KB: every line moves, so the exact answer takes millions of steps.
+    let line = |number: usize| format!("line {:04}\n", number);
+    let old: String = (0..4_600).map(line).collect();
+    let new: String = (0..4_600).map(|number| line(number * 1_237 % 4_600)).collect();
+    let edit = diff(Some(&old), &new, "notes.txt", DiffView::default());
+    assert_eq!((edit.removed, edit.added), sides(&edit.html));
+    assert_eq!(edit.removed, edit.added, "both have as many lines");
+    assert!(edit.removed < 4_600, "some lines stay where they are");
+}
+
+#[test]
+fn a_small_edit_of_a_long_file_is_exact() {
+    let old: String = (0..20_000).map(|number| format!("line {number}\n")).collect();
+    let new = old.replace("line 3\n", "line three\n").replace("line 9000\n", "").replace("line 19990\n", "a\nb\n");
+    let edit = diff(Some(&old), &new, "notes.txt", DiffView::default());
+    assert_eq!((edit.removed, edit.added), (3, 3));
+}
+
+#[test]
+fn one_line_that_becomes_a_hundred_thousand_is_compared_at_once() {
+    // The exact comparison takes the square of it.
+    let new: String = (0..100_000).map(|number| format!("{number}\n")).collect();
+    let edit = diff(
+        Some("something else\n"),
+        &new,
+        "notes.txt",
+        DiffView { cut: Cut { head: 3, tail: 3 }, ..DiffView::default() },
+    );
+    assert_eq!((edit.removed, edit.added), (1, 100_000));
+}

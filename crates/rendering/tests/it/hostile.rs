@@ -18,6 +18,7 @@ fn stream(text: &str, chunk: usize) -> String {
         std::hint::black_box(live.patch_since(mark));
         mark = live.mark();
     }
+    live.finish();
     live.blocks().concat()
 }
 

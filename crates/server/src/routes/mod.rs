@@ -1,6 +1,8 @@
 //! Every path this server has.
 
 mod body;
+mod browsers;
+mod change;
 mod health;
 pub(crate) mod openapi;
 mod session;
@@ -13,6 +15,7 @@ use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 
+use crate::access::Visitor;
 use crate::error::Failure;
 use crate::{App, access, assets, headers, sign_in, socket};
 
@@ -26,13 +29,11 @@ pub(crate) fn router(app: App) -> Router {
         .route(access::HEALTH, get(health::health))
         .route("/api/openapi.json", get(openapi::document))
         .route("/api/ticket", post(ticket::issue))
-        .route("/api/session/create", post(session::create))
+        .route("/api/browsers", get(browsers::list))
+        .route("/api/browsers/revoke", post(browsers::revoke))
         .route("/api/session/list", get(session::list))
-        .route("/api/session/{id}/load", post(session::load))
         .route("/api/session/{id}/status", get(session::status))
-        .route("/api/session/{id}/send", post(session::send))
-        .route("/api/session/{id}/cancel", post(session::cancel))
-        .route("/api/session/{id}/kill", post(session::kill))
+        .merge(changes(&app))
         .method_not_allowed_fallback(no_such_method)
         .fallback(asset)
         .layer(from_fn_with_state(app.access.clone(), access::guard))
@@ -40,10 +41,25 @@ pub(crate) fn router(app: App) -> Router {
         .with_state(app)
 }
 
+/// What changes something. It is done whether or not the client waits for it.
+fn changes(app: &App) -> Router<App> {
+    Router::new()
+        .route("/api/session/create", post(session::create))
+        .route("/api/session/{id}/load", post(session::load))
+        .route("/api/session/{id}/send", post(session::send))
+        .route("/api/session/{id}/cancel", post(session::cancel))
+        .route("/api/session/{id}/kill", post(session::kill))
+        .route_layer(from_fn_with_state(app.clone(), change::to_its_end))
+}
+
 async fn shell(State(app): State<App>, request: Request) -> Response {
-    match sign_in::offered_token(request.uri()) {
-        Some(offered) => sign_in::enter(&app.access, request.headers(), offered),
-        None => file(&request, assets::SHELL_PAGE),
+    let (headers, extensions) = (request.headers(), request.extensions());
+    // Looking at a link (HEAD) must not use it up.
+    let token = sign_in::offered_token(request.uri()).filter(|_| request.method() == Method::GET);
+    match (token, extensions.get(), &app.access.keys) {
+        (Some(offered), _, _) => sign_in::enter(&app.access, headers, offered, extensions.get().copied()).await,
+        (None, Some(Visitor::OldCookie), Some(keys)) => sign_in::let_in(&app.access, keys, headers).await,
+        _ => file(&request, assets::SHELL_PAGE),
     }
 }
 

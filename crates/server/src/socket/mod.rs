@@ -22,11 +22,14 @@ use protocol::{ClientFrame, ErrorCode, InvalidMessage};
 use sessions::{Frame, Frames, Window, WindowKind};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame as RawFrame};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio_util::bytes::Bytes;
 
+use crate::access::Visitor;
+use crate::browsers::Standing;
 use crate::error::Failure;
 use crate::{App, Patience};
 use flow::Flow;
@@ -35,14 +38,15 @@ use progress::{Progress, Written};
 
 /// The longest message a client may send; a longer one is answered with an error.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
-/// Windows at once. Each has let itself in with the secret, so this only guards against a page gone wild.
-const WINDOWS_MAX: usize = 256;
 /// For the peer to read what is left when the server ends.
 const LAST_FRAMES_TIME_MAX: Duration = Duration::from_millis(500);
 /// For the peer to answer our close.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Frames written with one flush when that many are ready.
 const BATCH_FRAMES_MAX: usize = 64;
+/// A longer message goes out in fragments of this size. The library copies each frame into a buffer of the window, so that
+/// one frame would cost every window that reads slowly a copy of the whole message; this way its bytes are shared.
+const FRAGMENT_BYTES: usize = 64 * 1024;
 /// Client messages are small; the read buffer is allocated at once for each window.
 const READ_BUFFER_BYTES: usize = 8 * 1024;
 
@@ -53,12 +57,16 @@ pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Res
         Ok(accept) => accept,
         Err(failure) => return ([(header::UPGRADE, "websocket")], failure).into_response(),
     };
-    if app.sockets.is_closed() || app.stop.is_cancelled() || app.sockets.len() >= WINDOWS_MAX {
+    if app.sockets.is_closed() || app.stop.is_cancelled() || app.sockets.len() >= app.limits.windows {
         return Failure::new(ErrorCode::InternalError, "Too many windows are open, or the server is stopping.")
             .with_status(StatusCode::SERVICE_UNAVAILABLE)
             .into_response();
     }
     let kind = if has_view(request.uri().query()) { WindowKind::View } else { WindowKind::Plain };
+    let standing = match request.extensions().get::<Visitor>() {
+        Some(Visitor::Browser(standing)) => Some(Arc::clone(standing)),
+        _ => None,
+    };
     let upgraded = hyper::upgrade::on(&mut request);
     let (hub, patience) = (app.hub, app.patience);
     app.sockets.spawn(async move {
@@ -69,7 +77,8 @@ pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Res
                 let io = FrameLimit::new(io, MESSAGE_BYTES_MAX);
                 let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config())).await;
                 let (window, frames) = hub.connect(kind);
-                serve(socket, written, window, frames, patience).await;
+                let end = revoked(standing.as_deref());
+                serve(socket, written, window, frames, patience, end).await;
             }
             Err(error) => tracing::debug!("a WebSocket was given up before it began: {error}"),
         }
@@ -118,15 +127,25 @@ enum End {
     ServerStops,
     PeerLeft,
     PeerIsSilent,
+    /// Its browser is no longer let in.
+    Revoked,
     /// The hub has let the window go; it may come back and gets a fresh snapshot.
     WindowLetGo,
     Broken(Box<Error>),
 }
 
-async fn serve(socket: Socket, written: Written, window: Window, mut frames: Frames, patience: Patience) {
+async fn serve(
+    socket: Socket,
+    written: Written,
+    window: Window,
+    mut frames: Frames,
+    patience: Patience,
+    revoked: impl Future<Output = ()>,
+) {
     let (mut sink, mut stream) = socket.split();
     let flow = Flow::new(written);
     let end = tokio::select! {
+        () = revoked => End::Revoked,
         end = read(&mut stream, &window, &flow) => end,
         end = write(&mut sink, &window, &mut frames, &flow, patience.ping_every) => end,
         () = overdue(&window) => End::ServerStops,
@@ -147,6 +166,14 @@ async fn serve(socket: Socket, written: Written, window: Window, mut frames: Fra
     }
 }
 
+/// Never, for a window that is no browser's.
+async fn revoked(standing: Option<&Standing>) {
+    match standing {
+        Some(standing) => standing.revoked.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The server ends, and the peer had its time to read the rest.
 async fn overdue(window: &Window) {
     window.over().cancelled().await;
@@ -158,6 +185,7 @@ impl End {
         let (code, reason) = match self {
             Self::ServerStops => (CloseCode::Away, "Liminal Builder is stopping"),
             Self::WindowLetGo => (CloseCode::Again, "this window fell too far behind"),
+            Self::Revoked => (CloseCode::Policy, "this browser is no longer let in"),
             Self::PeerIsSilent => (CloseCode::Policy, "no answer to pings"),
             Self::Broken(error) if matches!(**error, Error::Utf8(_)) => (CloseCode::Invalid, "text must be UTF-8"),
             Self::Broken(error) if matches!(**error, Error::Protocol(_) | Error::Capacity(_)) => {
@@ -228,10 +256,10 @@ async fn write(
 
 /// Everything that is ready goes out with one flush.
 async fn write_batch(sink: &mut SplitSink<Socket, Message>, frames: &mut Frames, first: Frame) -> Result<(), Error> {
-    sink.feed(text(first)?).await?;
+    feed(sink, first).await?;
     for _ in 1..BATCH_FRAMES_MAX {
         match frames.next().now_or_never() {
-            Some(Some(frame)) => sink.feed(text(frame)?).await?,
+            Some(Some(frame)) => feed(sink, frame).await?,
             // Let go or nothing more: the next round of the caller finds out which.
             Some(None) | None => break,
         }
@@ -239,13 +267,57 @@ async fn write_batch(sink: &mut SplitSink<Socket, Message>, frames: &mut Frames,
     sink.flush().await
 }
 
-fn text(frame: Frame) -> Result<Message, Error> {
-    Ok(Message::Text(Utf8Bytes::try_from(frame.into_bytes()).map_err(|error| Error::Utf8(error.to_string()))?))
+/// Waits for room before each fragment, so that no more than one of them is in the window's own buffer.
+async fn feed(sink: &mut SplitSink<Socket, Message>, frame: Frame) -> Result<(), Error> {
+    let text = Utf8Bytes::try_from(frame.into_bytes()).map_err(|error| Error::Utf8(error.to_string()))?;
+    if text.len() <= FRAGMENT_BYTES {
+        return sink.feed(Message::Text(text)).await;
+    }
+    for fragment in fragments(&text) {
+        sink.feed(Message::Frame(fragment)).await?;
+    }
+    Ok(())
+}
+
+/// A message as RFC 6455 lets it be sent in parts. No character is divided, for clients that look at each part.
+fn fragments(text: &Utf8Bytes) -> impl Iterator<Item = RawFrame> {
+    let bytes = Bytes::from(text.clone());
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        if from == text.len() {
+            return None;
+        }
+        let to = text.floor_char_boundary(text.len().min(from + FRAGMENT_BYTES));
+        let opcode = if from == 0 { Data::Text } else { Data::Continue };
+        let fragment = RawFrame::message(bytes.slice(from..to), OpCode::Data(opcode), to == text.len());
+        from = to;
+        Some(fragment)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_message_goes_out_in_parts_that_share_its_bytes_and_divide_no_character() {
+        let text = Utf8Bytes::from("🦀é-".repeat(FRAGMENT_BYTES / 2));
+        let bytes = Bytes::from(text.clone());
+        let fragments: Vec<_> = fragments(&text).collect();
+        let mut place = bytes.as_ptr() as usize;
+        for (number, fragment) in fragments.iter().enumerate() {
+            let payload = fragment.payload();
+            assert_eq!(payload.as_ptr() as usize, place, "it is the same memory");
+            place += payload.len();
+            assert!(payload.len() <= FRAGMENT_BYTES && std::str::from_utf8(payload).is_ok());
+            let header = fragment.header();
+            let opcode = if number == 0 { Data::Text } else { Data::Continue };
+            assert_eq!(header.opcode, OpCode::Data(opcode));
+            assert_eq!(header.is_final, number + 1 == fragments.len());
+        }
+        assert_eq!(place, bytes.as_ptr() as usize + bytes.len(), "nothing is left out");
+        assert!(fragments.len() >= 3);
+    }
 
     #[test]
     fn only_a_whole_handshake_is_accepted() {

@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+mod changes;
 mod pings;

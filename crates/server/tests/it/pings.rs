@@ -31,14 +31,26 @@ impl Edge {
     async fn start(patience: Patience) -> Self {
         let home = tempfile::tempdir().unwrap();
         let catalog = Catalog::open(home.path()).unwrap().catalog;
-        let facts =
-            ServerFacts { version: "0".into(), instance: "test".into(), home: String::new(), notices: Vec::new() };
+        let facts = ServerFacts {
+            version: "0".into(),
+            instance: "test".into(),
+            home: String::new(),
+            notices: Vec::new(),
+            has_display: false,
+        };
         let hub = Hub::start(catalog, Registry::new([]), facts);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let access = Access::new(Hosts::new(address, Vec::new()), None);
         let mut serving = JoinSet::new();
-        serving.spawn(server::run(listener, access, patience, hub, CancellationToken::new()));
+        serving.spawn(server::run(
+            listener,
+            access,
+            patience,
+            server::Limits::for_open_files(256),
+            hub,
+            CancellationToken::new(),
+        ));
         Self { address, _serving: serving, _home: home }
     }
 

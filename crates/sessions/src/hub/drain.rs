@@ -34,7 +34,7 @@ impl Hub {
         // The windows wait for their turns, and the agents for nobody.
         let ended = timeout_at(deadline, async { tokio::join!(agents, ending).0 }).await;
         let are_ended = ended.is_ok_and(|ended| ended.iter().all(Result::is_ok));
-        lock(&core.sessions).clear();
+        core.clear_entries();
         core.stop.cancel();
         core.tasks.close();
         if timeout(TASKS_TIME_MAX, core.tasks.wait()).await.is_err() {
@@ -48,7 +48,7 @@ impl Hub {
 impl HubCore {
     /// Every running turn is cancelled; done when none runs.
     async fn settle_turns(&self) {
-        let sessions: Vec<_> = lock(&self.sessions).values().cloned().collect();
+        let sessions: Vec<_> = lock(&self.sessions).values().map(|entry| entry.actor().clone()).collect();
         let settle = sessions.into_iter().map(async |session| {
             let (settled, is_settled) = oneshot::channel();
             // One that is gone runs nothing. Nobody holds on to one that is told: it ends when all have let it go.

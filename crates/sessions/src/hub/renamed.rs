@@ -25,12 +25,15 @@ impl HubCore {
         renamed.0.iter().fold(id, |current, (old, new)| if old == current { new } else { current }).clone()
     }
 
+    /// The id that a session had before it got this one, if it changed in this run.
+    pub(super) fn id_before(&self, id: &SessionId) -> Option<SessionId> {
+        lock(&self.renamed).0.iter().rev().find(|(_, new)| new == id).map(|(old, _)| old.clone())
+    }
+
     /// A session's new id is about to be saved. From here on it is found by both, whichever the catalog has.
     pub(crate) fn begin_rename(&self, old: &SessionId, new: &SessionId) {
-        let mut sessions = lock(&self.sessions);
-        if let Some(sender) = sessions.get(old).cloned() {
-            sessions.insert(new.clone(), sender);
-        }
+        // Under this lock: who looks the session up finds it before and after, by either id.
+        let _sessions = lock(&self.sessions);
         let mut renamed = lock(&self.renamed);
         renamed.0.push_back((old.clone(), new.clone()));
         if renamed.0.len() > RENAMED_MAX {
@@ -40,7 +43,11 @@ impl HubCore {
 
     /// The agent goes on under another id; so do the list, the state and every window.
     pub(crate) fn rename_session(&self, old: &SessionId, new: &SessionId) {
-        lock(&self.sessions).remove(old);
+        let mut sessions = lock(&self.sessions);
+        if let Some(entry) = sessions.remove(old) {
+            sessions.insert(new.clone(), entry);
+        }
+        drop(sessions);
         let mut states = lock(&self.states);
         if let Some(state) = states.remove(old) {
             states.insert(new.clone(), state);
@@ -51,7 +58,7 @@ impl HubCore {
 
     /// The new id could not be saved, so the old one stays.
     pub(crate) fn give_up_rename(&self, old: &SessionId, new: &SessionId) {
-        lock(&self.sessions).remove(new);
+        let _sessions = lock(&self.sessions);
         lock(&self.renamed).0.retain(|(from, to)| (from, to) != (old, new));
     }
 }

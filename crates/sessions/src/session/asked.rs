@@ -7,7 +7,10 @@ use protocol::{ItemId, ServerMessage, TurnId};
 use providers::{Provider, ProviderError};
 use tokio::sync::oneshot;
 
-use super::{Command, Done, HISTORY_ITEMS_FETCHED, HISTORY_ITEMS_PLAIN, HISTORY_ITEMS_VIEW, Reply, Session, now};
+use super::{
+    Command, Done, HISTORY_ITEMS_FETCHED, HISTORY_ITEMS_PLAIN, HISTORY_ITEMS_VIEW, Link, Reply, Session, has_room,
+    leave_after, now,
+};
 use crate::error::ServiceError;
 use crate::hub::Requester;
 use crate::outbox::WindowKind;
@@ -15,28 +18,37 @@ use crate::snapshot::{Snapshot, SnapshotBody};
 
 impl Session {
     pub(super) fn obey(&mut self, command: Command) {
-        let asks_agent = matches!(
-            command,
-            Command::Send { .. } | Command::SetOption { .. } | Command::Reconnect { .. } | Command::Ready { .. }
-        );
-        if asks_agent && self.hub.is_stopping() {
-            return command.refuse(&ProviderError::Internal("the server is shutting down".into()), Some(&self.id));
+        let command = match command {
+            Command::Leave { window } => return self.leave(window),
+            Command::Seen => {
+                self.watch.seen();
+                return self.publish_state();
+            }
+            Command::Drain { settled } => {
+                self.drain = Some(settled);
+                // Whether that works is seen by the turn's end.
+                return self.cancel(None, oneshot::channel().0);
+            }
+            Command::Close { accepted } => return self.close(accepted),
+            other => other,
+        };
+        if command.needs_actor() && self.hub.is_stopping() && (command.asks_agent() || self.is_unloaded()) {
+            return command.refuse(&ServiceError::ShuttingDown, Some(&self.id));
         }
-        let waits_for_nothing =
-            matches!(command, Command::Leave { .. } | Command::Seen | Command::Kill { .. } | Command::Drain { .. });
-        // What is ended is ended under the id it has.
-        let waits_for_id = self.renaming && (!waits_for_nothing || matches!(command, Command::Kill { .. }));
-        if waits_for_id || self.loading && !waits_for_nothing {
-            self.waiting.push(command);
-            return;
+        if command.needs_actor() && self.link.is_closed() {
+            // Commands are taken before events: a provider that is gone may not have been noticed yet.
+            self.hear_rest();
+            self.lose_provider();
         }
-        if self.events.is_none() && !self.loading && asks_agent {
-            self.wake(command);
-            return;
+        if self.must_wait(&command) {
+            return self.hold(command);
+        }
+        let needs_loading = command.needs_actor() && self.is_unloaded();
+        if needs_loading || command.asks_agent() && matches!(self.link, Link::Detached) {
+            return self.wake(command);
         }
         match command {
             Command::Open { requester, since } => self.open(requester, since),
-            Command::Leave { window } => self.members.retain(|(member, _)| *member != window),
             Command::Send { content, requester, reply } => self.send(content, requester, reply),
             Command::Cancel { requester, reply } => self.cancel(requester, reply),
             Command::Page { requester, before, limit } => self.page(requester, before, limit),
@@ -53,24 +65,51 @@ impl Session {
                 let id = self.id.agent_session_id();
                 self.call(reply, move |provider| async move { provider.reconnect(Some(&id)).await });
             }
-            Command::Seen => {
-                self.watch.seen();
+            Command::Ready { reply } => drop(reply.send(Ok(()))),
+            Command::Kill { reply } => self.kill(reply),
+            // Done above.
+            Command::Leave { .. } | Command::Seen | Command::Drain { .. } | Command::Close { .. } => {}
+        }
+    }
+
+    fn is_unloaded(&self) -> bool {
+        matches!(self.link, Link::Unloaded)
+    }
+
+    /// Whether it cannot be done yet: the history is not here, what runs is being ended, or this actor is.
+    fn must_wait(&self, command: &Command) -> bool {
+        let is_kill = matches!(command, Command::Kill { .. });
+        let waits_for_end = command.asks_agent() || command.needs_actor() && self.is_unloaded();
+        // What is ended is ended under the id it has.
+        self.closing || self.renaming || self.link.is_under_way() && !is_kill || self.ending.is_some() && waits_for_end
+    }
+
+    /// Keeps it until it can be done, if there is room for it.
+    pub(super) fn hold(&mut self, command: Command) {
+        if has_room(&self.waiting, &command) {
+            self.waiting.push(command);
+        } else {
+            command.refuse(&ServiceError::TooManyWait, Some(&self.id));
+        }
+    }
+
+    /// The window wants nothing more of the session. Of what it asked before and still waits, the answer comes first.
+    fn leave(&mut self, window: u64) {
+        self.members.retain(|(member, _)| *member != window);
+        leave_after(&mut self.waiting, window);
+    }
+
+    /// The session is opened again because something is asked of it. What was said stays.
+    fn wake(&mut self, command: Command) {
+        self.hold(command);
+        match self.hub.place_of(&self.id) {
+            Ok(place) => {
+                self.load(place);
                 self.publish_state();
             }
-            Command::Ready { reply } => drop(reply.send(Ok(()))),
-            Command::Kill { end, reply } => {
-                self.leaving |= end;
-                self.killing = true;
-                let (provider, id) = (Arc::clone(&self.provider), self.id.agent_session_id());
-                self.calls.spawn(async move {
-                    provider.cancel_turn(&id).await.ok();
-                    Done::Killed(provider.kill_session(&id).await, reply)
-                });
-            }
-            Command::Drain { settled } => {
-                self.drain = Some(settled);
-                // Whether that works is seen by the turn's end.
-                self.cancel(None, oneshot::channel().0);
+            Err(error) => {
+                let failure = ProviderError::LoadFailed { detail: error.to_string() };
+                self.load_failed(failure);
             }
         }
     }
@@ -106,17 +145,21 @@ impl Session {
                 facts: Box::new(self.facts.clone()),
                 summary: Box::new(summary),
             },
-            request_id: requester.request_id,
+            request_id: requester.request_id.clone(),
         });
-        if !self.members.iter().any(|(window, _)| *window == requester.window) {
-            self.members.push((requester.window, requester.outbox));
-        }
+        self.join(&requester);
+        self.read_branch();
     }
 
     pub(super) fn send(&mut self, content: String, requester: Option<Requester>, reply: Reply<TurnId>) {
-        if self.is_working() {
+        // A message whose turn was not heard of yet is answered before another is taken.
+        if self.is_working() || self.sender.is_some() {
             drop(reply.send(Err(ServiceError::TurnInProgress)));
             return;
+        }
+        if let Some(requester) = &requester {
+            // Before anything is said of it: the window gets its own message and all that follows.
+            self.join(requester);
         }
         self.sends += 1;
         let number = self.sends;
@@ -170,10 +213,12 @@ impl Session {
 
     /// Obeys once an older stretch is there. A provider that let the session go takes it up first.
     fn after_older(&mut self, command: Command, limit: usize) {
-        if self.events.is_none() && !self.hub.is_stopping() {
-            return self.wake(command);
+        match self.link {
+            // It is asked again when that has come to its end.
+            _ if self.ending.is_some() => return self.hold(command),
+            Link::Detached if !self.hub.is_stopping() => return self.wake(command),
+            _ => self.hold(command),
         }
-        self.waiting.push(command);
         self.fetch_older(limit);
     }
 

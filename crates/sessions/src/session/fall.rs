@@ -1,4 +1,4 @@
-//! How a session ends by a fault of ours, how it rests, and how requests are refused.
+//! How a session ends by a fault of ours, and how it rests.
 //!
 //! A fault concerns one session: what was said is settled and shown with the error, its agent does not work on unseen, and
 //! the next message takes it up anew.
@@ -6,11 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{ErrorCode, ErrorDetail, ErrorMessage, ServerMessage, SessionId, TurnEvent, TurnStatus, UpsertStatus};
+use protocol::{ErrorCode, ErrorDetail, ErrorMessage, ServerMessage, TurnEvent, TurnStatus, UpsertStatus};
 use providers::ProviderError;
 use tokio::task::JoinSet;
 
-use super::{Command, Session, now};
+use super::branch::BranchRead;
+use super::{Session, now};
+use crate::error::ServiceError;
 use providers::fault::{Fault, contained, contained_now};
 
 /// For the agent of a broken session to be ended. Those who open the session meanwhile wait for it.
@@ -20,15 +22,23 @@ impl Session {
     pub(super) async fn fall(&mut self, fault: &Fault) {
         tracing::error!(session = %self.id, %fault, "a session broke");
         // Nobody reads it any more, so nobody may wait for us to.
-        self.events = None;
+        self.link = self.without_agent();
+        self.watch.loading(false);
         self.calls = JoinSet::new();
+        self.branch_read = BranchRead::default();
         self.renaming = false;
         if self.sending.is_some() {
             // Its turn will never be.
             self.hub.catalog().turn_ended(&self.id, now());
         }
-        (self.loading, self.unwanted, self.fetching_older, self.killing) = (false, false, false, false);
-        (self.sending, self.sender) = (None, None);
+        self.fetching_older = false;
+        if let Some(ending) = self.ending.take() {
+            self.waiting.splice(0..0, ending.into_waiting());
+        }
+        self.sending = None;
+        if let Some(sender) = self.sender.take() {
+            sender.fail(&ServiceError::Fault);
+        }
         if let Err(fault) = contained_now(|| self.settle()) {
             tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
         }
@@ -47,9 +57,12 @@ impl Session {
         self.cut_turn(Some(ErrorDetail::new(ErrorCode::InternalError, words.clone())));
         self.publish_state();
         self.answer_cancellers();
-        let failure = ProviderError::Internal("the session broke; open it again".into());
-        for command in std::mem::take(&mut self.waiting) {
-            command.refuse(&failure, Some(&self.id));
+        // One that closes hands on what waits.
+        if !self.closing {
+            let failure = ProviderError::Internal("the session broke; open it again".into()).into();
+            for command in std::mem::take(&mut self.waiting) {
+                command.refuse(&failure, Some(&self.id));
+            }
         }
         let mut message = ErrorMessage::new(ErrorCode::InternalError, words);
         message.session_id = Some(self.id.clone());
@@ -79,7 +92,8 @@ impl Session {
     /// Nothing was heard or asked for a while. What can be had again is put away, if nobody looks.
     pub(super) fn rest(&mut self) {
         self.members.retain(|(_, outbox)| !outbox.gone().is_cancelled());
-        let is_busy = self.loading || self.is_working() || !self.calls.is_empty();
+        let has_calls = self.calls.len() > usize::from(self.branch_read != BranchRead::Idle);
+        let is_busy = self.link.is_under_way() || self.is_working() || has_calls;
         if is_busy || !self.members.is_empty() {
             return;
         }
@@ -88,28 +102,6 @@ impl Session {
         if self.provider.keeps_history() && !self.provider.is_alive(&self.id.agent_session_id()) {
             tracing::debug!(session = %self.id, "a session nobody looks at is put away");
             self.ended = true;
-        }
-    }
-}
-
-impl Command {
-    /// Answers with why it cannot be done.
-    pub(crate) fn refuse(self, failure: &ProviderError, session: Option<&SessionId>) {
-        match self {
-            Self::Open { requester, .. } | Self::Page { requester, .. } => {
-                let mut message = failure.to_message();
-                message.session_id = session.cloned();
-                requester.refuse(message);
-            }
-            Self::Send { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-            Self::Item { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-            Self::Cancel { reply, .. }
-            | Self::SetOption { reply, .. }
-            | Self::Reconnect { reply }
-            | Self::Ready { reply }
-            | Self::Kill { reply, .. } => drop(reply.send(Err(failure.clone().into()))),
-            // Its end is the answer to `Drain`.
-            Self::Leave { .. } | Self::Seen | Self::Drain { .. } => {}
         }
     }
 }

@@ -1,9 +1,13 @@
-//! What the catalog keeps of a live session: what the user has switched, and that its agent was given a message.
+//! What the catalog keeps of a live session: what the user has switched, that its agent was given a message, how its last
+//! turn ended, and whether somebody has seen that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Done, Session};
+use catalog::TurnEnd;
+use protocol::{TurnEvent, TurnStatus};
+
+use super::{Done, Session, now};
 
 /// What the user has switched, as far as that was heard here.
 #[derive(Debug, Default)]
@@ -54,5 +58,28 @@ impl Session {
             hub.was_prompted(&id).await;
             Done::PromptedKept
         });
+    }
+
+    /// A turn ended. That, and that nobody has seen it yet, are on the disk within half a second.
+    pub(super) fn keep_end(&mut self, event: &TurnEvent) {
+        let end = match event {
+            TurnEvent::TurnStarted { .. } => return,
+            TurnEvent::TurnComplete { status: TurnStatus::Completed, .. } => TurnEnd::Completed,
+            TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => {
+                if self.hub.is_stopping() {
+                    self.watch.stopped_with_server();
+                }
+                TurnEnd::Cancelled
+            }
+            TurnEvent::TurnError { error_code, error_message, .. } => TurnEnd::error(error_code, error_message),
+        };
+        let now = now();
+        let unseen = self.watch.to_keep(&self.state, now);
+        self.hub.catalog().turn_ended_with(&self.id, now, end, unseen);
+    }
+
+    /// The catalog knows what somebody still has to look at. Costs a comparison when nothing changed.
+    pub(super) fn keep_unseen(&self) {
+        self.hub.catalog().set_unseen(&self.id, self.watch.to_keep(&self.state, now()));
     }
 }

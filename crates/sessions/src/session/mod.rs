@@ -5,6 +5,9 @@
 //! report back as [`Done`].
 
 mod asked;
+mod branch;
+mod command;
+mod ending;
 mod fall;
 mod kept;
 mod past;
@@ -13,8 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use protocol::{
-    AgentStatus, Continuity, ErrorCode, ErrorDetail, ItemId, ServerMessage, SessionFacts, SessionId, SessionState,
-    Timestamp, TurnEvent, TurnId,
+    AgentStatus, Continuity, ServerMessage, SessionFacts, SessionId, SessionState, Timestamp, TurnEvent, TurnId,
 };
 use providers::{History, Loaded, OpenSession, Provider, ProviderError, ProviderEvent, ProviderSession, StatusReport};
 use tokio::sync::{mpsc, oneshot};
@@ -22,12 +24,15 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use upserts::{Emission, ItemUpdate};
 
+use self::branch::BranchRead;
+use self::command::Reply;
+pub(crate) use self::command::{Command, has_room, leave_after};
+use self::ending::Ending;
 use self::kept::Switches;
 use crate::attention::Watch;
 use crate::error::ServiceError;
 use crate::frame::{After, Frame};
 use crate::hub::{HubCore, Place, Requester};
-use crate::item::ItemCell;
 use crate::outbox::Outbox;
 use crate::transcript::Transcript;
 use providers::fault::contained;
@@ -52,60 +57,6 @@ const FALLS_MAX: usize = 3;
 /// A session that nothing was heard or asked of for so long puts away what it can have again.
 const REST_AFTER: Duration = Duration::from_secs(60);
 
-type Reply<T> = oneshot::Sender<Result<T, ServiceError>>;
-
-#[derive(Debug)]
-pub(crate) enum Command {
-    Open {
-        requester: Requester,
-        since: Option<u64>,
-    },
-    Leave {
-        window: u64,
-    },
-    Send {
-        content: String,
-        requester: Option<Requester>,
-        reply: Reply<TurnId>,
-    },
-    Cancel {
-        requester: Option<Requester>,
-        reply: Reply<()>,
-    },
-    Page {
-        requester: Requester,
-        before: ItemId,
-        limit: usize,
-    },
-    /// Gives an item out, for whoever makes something of it: that may take long and is not done here.
-    Item {
-        item: ItemId,
-        reply: Reply<Arc<ItemCell>>,
-    },
-    SetOption {
-        option: String,
-        value: String,
-        reply: Reply<()>,
-    },
-    Reconnect {
-        reply: Reply<()>,
-    },
-    Seen,
-    /// Waits until the session is loaded.
-    Ready {
-        reply: Reply<()>,
-    },
-    /// Ends what runs. With `end` the session leaves too, because it was archived.
-    Kill {
-        end: bool,
-        reply: Reply<()>,
-    },
-    /// The server ends: what runs is cancelled. Answered when nothing runs any more.
-    Drain {
-        settled: oneshot::Sender<()>,
-    },
-}
-
 /// What a call beside the loop brought.
 enum Done {
     Loaded(Result<Loaded, ProviderError>),
@@ -113,11 +64,55 @@ enum Done {
     Sent(u64, Result<TurnId, ProviderError>, Reply<TurnId>),
     Answered(Result<(), ProviderError>, Reply<()>),
     Cancelled(Result<(), ProviderError>, Option<Requester>, Reply<()>),
-    Killed(Result<(), ProviderError>, Reply<()>),
+    Killed(Result<(), ProviderError>),
+    /// The agent of what was loaded and is not wanted has been ended.
+    Discarded,
     IdChanged(SessionId, Result<(), catalog::CatalogError>),
     /// It is in the catalog, or could not be saved, and that was told.
     SwitchesKept,
     PromptedKept,
+    BranchRead(Option<String>),
+}
+
+/// What connects a session with its agent.
+enum Link {
+    /// Its history is not here, because it was not loaded yet or could not be. The next request loads it.
+    Unloaded,
+    /// `unwanted`: it was ended meanwhile, so that what comes of loading it is ended too.
+    Loading {
+        unwanted: bool,
+    },
+    /// What was loaded is not wanted; its agent is being ended.
+    Discarding,
+    Attached(mpsc::Receiver<ProviderEvent>),
+    /// The provider has closed the session; what was said is here.
+    Detached,
+}
+
+impl Link {
+    /// Whether it is not known yet what can be answered.
+    fn is_under_way(&self) -> bool {
+        matches!(self, Self::Loading { .. } | Self::Discarding)
+    }
+
+    async fn next_event(&mut self) -> Option<ProviderEvent> {
+        match self {
+            Self::Attached(events) => events.recv().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// The provider will say no more than what is in the channel.
+    fn is_closed(&self) -> bool {
+        matches!(self, Self::Attached(events) if events.is_closed())
+    }
+
+    fn try_next_event(&mut self) -> Option<ProviderEvent> {
+        match self {
+            Self::Attached(events) => events.try_recv().ok(),
+            _ => None,
+        }
+    }
 }
 
 pub(crate) struct Session {
@@ -125,18 +120,18 @@ pub(crate) struct Session {
     hub: Arc<HubCore>,
     provider: Arc<dyn Provider>,
     commands: mpsc::Receiver<Command>,
-    /// None while loading, and after the provider let the session go.
-    events: Option<mpsc::Receiver<ProviderEvent>>,
+    /// What came before it ran; taken before what is in `commands`.
+    early: Vec<Command>,
+    link: Link,
     transcript: Transcript,
     facts: SessionFacts,
     watch: Watch,
     state: SessionState,
     members: Vec<(u64, Arc<Outbox>)>,
     calls: JoinSet<Done>,
-    loading: bool,
     /// The agent began the session anew under another id, which is being saved.
     renaming: bool,
-    /// What cannot be answered before the history is there.
+    /// What cannot be answered before the history is there, or before what runs has ended. As many as [`has_room`] allows.
     waiting: Vec<Command>,
     fetching_older: bool,
     /// The message on its way to the agent, by its number; none once its turn has begun.
@@ -147,12 +142,11 @@ pub(crate) struct Session {
     /// A turn has begun under its present id, so the agent has a record of this session; the file may say so a moment later.
     prompted: bool,
     switches: Switches,
-    /// Archived: leaves as soon as what runs has ended.
-    leaving: bool,
+    branch_read: BranchRead,
+    /// It was archived, or its project removed: nothing is answered any more, and it is over when what runs has ended.
+    closing: bool,
     /// What runs is being ended because someone asked for it.
-    killing: bool,
-    /// It was ended while it was being loaded: what comes of that is let go of.
-    unwanted: bool,
+    ending: Option<Ending>,
     /// Who waits for the turn's end because the server ends.
     drain: Option<oneshot::Sender<()>>,
     /// Whose request the next `turn_started` answers, and whose the next end of a turn.
@@ -168,36 +162,42 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session that was just created.
+    /// A session that was just created. The window that did so has joined it.
     pub(crate) fn created(
         hub: Arc<HubCore>,
         id: SessionId,
         provider: Arc<dyn Provider>,
         session: ProviderSession,
         commands: mpsc::Receiver<Command>,
+        creator: Option<&Requester>,
     ) -> Self {
         let mut this = Self::new(hub, id, provider, commands);
-        this.events = Some(session.events);
+        this.link = Link::Attached(session.events);
+        if let Some(creator) = creator {
+            this.join(creator);
+        }
         this.watch.continuity(Continuity::Live);
         this.watch.process(AgentStatus::Connected, None);
         this
     }
 
-    /// A session that exists and is to be loaded.
+    /// A session that exists and is to be loaded for requests that wait for it.
     pub(crate) fn opened(
         hub: Arc<HubCore>,
         id: SessionId,
         provider: Arc<dyn Provider>,
         place: Place,
         commands: mpsc::Receiver<Command>,
+        early: Vec<Command>,
     ) -> Self {
         let mut this = Self::new(hub, id, provider, commands);
         this.load(place);
+        this.early = early;
         this
     }
 
     fn load(&mut self, Place { directory, prompted, chosen }: Place) {
-        self.loading = true;
+        self.link = Link::Loading { unwanted: false };
         self.watch.loading(true);
         let open = OpenSession {
             id: self.id.agent_session_id(),
@@ -213,19 +213,21 @@ impl Session {
     fn new(hub: Arc<HubCore>, id: SessionId, provider: Arc<dyn Provider>, commands: mpsc::Receiver<Command>) -> Self {
         let state = hub.state_of(&id);
         let transcript = Transcript::after(hub.last_number(&id));
+        let mut watch = Watch::default();
+        watch.restore(hub.catalog().session(&id).and_then(|record| record.unseen).as_ref());
         Self {
             id,
             hub,
             provider,
             commands,
-            events: None,
+            link: Link::Unloaded,
+            early: Vec::new(),
             transcript,
             facts: SessionFacts::default(),
-            watch: Watch::default(),
+            watch,
             state,
             members: Vec::new(),
             calls: JoinSet::new(),
-            loading: false,
             renaming: false,
             waiting: Vec::new(),
             fetching_older: false,
@@ -234,9 +236,9 @@ impl Session {
             begun_anew: false,
             prompted: false,
             switches: Switches::default(),
-            leaving: false,
-            killing: false,
-            unwanted: false,
+            branch_read: BranchRead::default(),
+            closing: false,
+            ending: None,
             drain: None,
             sender: None,
             cancellers: Vec::new(),
@@ -249,29 +251,49 @@ impl Session {
     }
 
     /// However it ends, nobody is left waiting.
-    pub(crate) async fn run(mut self) -> SessionId {
+    pub(crate) async fn run(mut self) {
         let mut falls = 0;
         while let Err(fault) = contained(self.live()).await {
             self.fall(&fault).await;
             falls += 1;
-            // What was said is not thrown away for one fault; the agent is asked again when something is asked of us.
-            if self.transcript.is_new() || self.leaving || falls == FALLS_MAX {
+            // What was said, and who watches, is not forgotten for one fault; the agent is asked again when something is
+            // asked of us.
+            let is_empty = self.transcript.is_new() && self.members.is_empty();
+            if is_empty || self.closing || falls == FALLS_MAX {
                 break;
             }
         }
+        // In this order: what comes from now on waits for the next actor, and what is on its way here is not lost.
+        self.hub.begin_closing(&self.id);
         self.commands.close();
-        let mut left = std::mem::take(&mut self.waiting);
-        while let Ok(command) = self.commands.try_recv() {
+        let mut left = std::mem::take(&mut self.early);
+        left.append(&mut self.waiting);
+        while let Some(command) = self.commands.recv().await {
             left.push(command);
         }
-        self.hub.ended(&self.id, self.transcript.seq(), left);
-        self.id.clone()
+        self.answer_the_rest();
+        self.hub.keep_number(&self.id, self.transcript.seq());
+        self.hub.ended(&self.id, left).await;
+    }
+
+    /// Nothing will be done for it: all that waits is refused.
+    pub(crate) fn refuse_all(mut self, failure: &ServiceError) {
+        self.commands.close();
+        let early = std::mem::take(&mut self.early);
+        for command in early.into_iter().chain(std::iter::from_fn(|| self.commands.try_recv().ok())) {
+            command.refuse(failure, Some(&self.id));
+        }
     }
 
     async fn live(&mut self) {
         self.publish_state();
+        while !self.early.is_empty() {
+            let command = self.early.remove(0);
+            self.obey(command);
+        }
         let mut rest_at = Instant::now() + REST_AFTER;
         while !self.ended {
+            let mut is_used = true;
             tokio::select! {
                 biased; // A cancel must not queue behind a flood of output.
                 command = self.commands.recv() => match command {
@@ -288,12 +310,16 @@ impl Session {
                     }
                 },
                 Some(done) = self.calls.join_next() => match done {
-                    Ok(done) => self.finish(done),
+                    Ok(done) => {
+                        // Nobody asked for it: a session that only reads its branch is as idle as before.
+                        is_used = !matches!(done, Done::BranchRead(_));
+                        self.finish(done);
+                    }
                     // What the call was to bring will never come: the session cannot go on as if nothing were.
                     Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
                     Err(error) => tracing::error!(session = %self.id, %error, "a call to the provider was given up"),
                 },
-                event = next_event(&mut self.events) => match event {
+                event = self.link.next_event() => match event {
                     Some(event) => {
                         self.hear(event);
                         self.hear_more();
@@ -307,7 +333,9 @@ impl Session {
             {
                 settled.send(()).ok();
             }
-            rest_at = Instant::now() + REST_AFTER;
+            if is_used {
+                rest_at = Instant::now() + REST_AFTER;
+            }
         }
     }
 
@@ -319,16 +347,16 @@ impl Session {
     /// Takes what is there already, up to a bound, without going round the loop for each.
     fn hear_more(&mut self) {
         for _ in 0..EVENTS_PER_TURN_OF_LOOP {
-            match self.events.as_mut().map(mpsc::Receiver::try_recv) {
-                Some(Ok(event)) => self.hear(event),
-                _ => return,
+            match self.link.try_next_event() {
+                Some(event) => self.hear(event),
+                None => return,
             }
         }
     }
 
     /// Takes all that is there already: the provider says nothing more.
     fn hear_rest(&mut self) {
-        while let Some(Ok(event)) = self.events.as_mut().map(mpsc::Receiver::try_recv) {
+        while let Some(event) = self.link.try_next_event() {
             self.hear(event);
         }
     }
@@ -371,7 +399,11 @@ impl Session {
             self.sender.take().into_iter().collect()
         };
         if event.is_end() {
-            self.hub.catalog().turn_ended(&self.id, now());
+            self.keep_end(&event);
+            // Nobody looks: whoever opens the session next has it read then.
+            if !self.members.is_empty() {
+                self.read_branch();
+            }
         } else {
             self.sending = None;
             self.prompted = true;
@@ -408,40 +440,13 @@ impl Session {
         self.publish_state();
     }
 
-    /// The provider closed the channel: the session was killed, everything ends, or the provider broke. A turn that it did
-    /// not end is ended here: nothing shows as running for ever.
-    fn lose_provider(&mut self) {
-        self.events = None;
-        let is_asked = self.killing || self.hub.is_stopping();
-        let message = ErrorCode::ProcessCrash.message(self.provider.name());
-        self.cut_turn((!is_asked).then(|| ErrorDetail::new(ErrorCode::ProcessCrash, message)));
-        self.watch.process(AgentStatus::Idle, None);
-        self.watch.continuity(Continuity::Dormant);
-        self.publish_state();
-        self.ended = self.leaving;
-    }
-
-    /// The provider let this session go; it is opened again because something is asked of it. What was said stays.
-    fn wake(&mut self, command: Command) {
-        self.waiting.push(command);
-        match self.hub.place_of(&self.id) {
-            Ok(place) => {
-                self.load(place);
-                self.publish_state();
-            }
-            Err(error) => {
-                let failure = ProviderError::LoadFailed { detail: error.to_string() };
-                self.load_failed(failure);
-            }
-        }
-    }
-
     fn finish(&mut self, done: Done) {
         match done {
-            Done::Loaded(Ok(loaded)) => self.loaded(loaded),
-            Done::Loaded(Err(error)) => self.load_failed(error),
+            Done::Loaded(loaded) => self.load_ended(loaded),
             Done::Older(older) => self.older_came(older),
             Done::Sent(number, sent, reply) => {
+                // That its turn began is in the channel by now. Heard first, so that no other message takes its answer.
+                self.hear_more();
                 // Its turn may have begun, ended and been followed by another before this is heard.
                 if self.sending == Some(number) {
                     self.sending = None;
@@ -452,7 +457,11 @@ impl Session {
                         self.answer_cancellers();
                     }
                 }
-                drop(reply.send(sent.map_err(Into::into)));
+                if sent.is_ok() && !matches!(self.link, Link::Attached(_)) {
+                    self.no_turn_comes();
+                }
+                // The agent of a session that closes refuses it in words of its own, which say less.
+                drop(reply.send(sent.map_err(|error| if self.closing { ServiceError::Closed } else { error.into() })));
             }
             Done::Cancelled(cancelled, requester, reply) => {
                 if let (Err(_), Some(failed)) = (&cancelled, requester) {
@@ -463,22 +472,8 @@ impl Session {
                 drop(reply.send(cancelled.map_err(Into::into)));
             }
             Done::Answered(answer, reply) => drop(reply.send(answer.map_err(Into::into))),
-            Done::Killed(killed, reply) => {
-                // Its last words are in the channel. They are heard before anything else is asked of it.
-                self.hear_rest();
-                let killed = match killed {
-                    // It was ended before.
-                    Err(ProviderError::SessionNotFound(_)) => Ok(()),
-                    other => other,
-                };
-                self.unwanted |= self.loading && killed.is_ok();
-                if killed.is_ok() && !self.loading {
-                    self.lose_provider();
-                }
-                self.killing = false;
-                self.ended |= self.leaving && !self.loading;
-                drop(reply.send(killed.map_err(Into::into)));
-            }
+            Done::Killed(killed) => self.killed(killed),
+            Done::Discarded => self.discarded(),
             Done::IdChanged(new, Ok(())) => {
                 self.renaming = false;
                 self.hub.rename_session(&self.id, &new);
@@ -488,11 +483,15 @@ impl Session {
                 if self.prompted {
                     self.keep_prompted();
                 }
+                if self.closing {
+                    self.end_agent();
+                }
                 self.resume_waiting();
             }
             Done::IdChanged(new, Err(error)) => self.rename_failed(&new, &error),
             Done::SwitchesKept => self.switches_kept(),
             Done::PromptedKept => {}
+            Done::BranchRead(branch) => self.branch_was_read(branch),
         }
     }
 
@@ -500,6 +499,13 @@ impl Session {
     fn answer_cancellers(&mut self) {
         for requester in std::mem::take(&mut self.cancellers) {
             requester.answer(ServerMessage::Ack {});
+        }
+    }
+
+    /// The window receives what is said in the session from now on. Twice is once.
+    fn join(&mut self, requester: &Requester) {
+        if !self.members.iter().any(|(window, _)| *window == requester.window) {
+            self.members.push((requester.window, Arc::clone(&requester.outbox)));
         }
     }
 
@@ -522,6 +528,7 @@ impl Session {
         let state = self.watch.state(&self.state, now());
         self.hub.publish_state(&self.id, &state);
         self.state = state;
+        self.keep_unseen();
     }
 
     fn tell_members(&self, message: ServerMessage) {
@@ -529,13 +536,6 @@ impl Session {
         for (_, outbox) in &self.members {
             outbox.push(After::Session(self.id.clone()), frame.clone());
         }
-    }
-}
-
-async fn next_event(events: &mut Option<mpsc::Receiver<ProviderEvent>>) -> Option<ProviderEvent> {
-    match events {
-        Some(events) => events.recv().await,
-        None => std::future::pending().await,
     }
 }
 

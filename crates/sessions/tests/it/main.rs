@@ -3,8 +3,11 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod cancels;
+mod closing;
 mod faults;
+mod joining;
 mod past;
 mod puppet;
+mod races;
 mod renamed;
 mod rest;

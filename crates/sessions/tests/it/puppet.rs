@@ -44,6 +44,15 @@ struct Strings {
     goes_on_as: Option<AgentSessionId>,
     /// Loads wait until this says so.
     gate: Option<watch::Receiver<bool>>,
+    /// Kills wait until this says so, after the session's events have ended.
+    kill_gate: Option<watch::Receiver<bool>>,
+    /// Creations wait until this says so.
+    create_gate: Option<watch::Receiver<bool>>,
+    /// Agent sessions that were loaded while an earlier one of the same id had not ended yet.
+    overlaps: usize,
+    ending: HashMap<AgentSessionId, usize>,
+    /// Every message says so, and its turn begins and ends.
+    answers: bool,
     /// How each session was opened that was loaded.
     opened: Vec<OpenSession>,
     /// How many items each call for older ones wanted.
@@ -72,6 +81,30 @@ impl Puppet {
         let (sender, gate) = watch::channel(false);
         self.strings.lock().unwrap().gate = Some(gate);
         sender
+    }
+
+    /// Keeps every kill until the answer is told to let it go. The session says nothing more meanwhile.
+    pub(crate) fn hold_kills(&self) -> watch::Sender<bool> {
+        let (sender, gate) = watch::channel(false);
+        self.strings.lock().unwrap().kill_gate = Some(gate);
+        sender
+    }
+
+    /// Keeps every creation until the answer is told to let it go.
+    pub(crate) fn hold_creations(&self) -> watch::Sender<bool> {
+        let (sender, gate) = watch::channel(false);
+        self.strings.lock().unwrap().create_gate = Some(gate);
+        sender
+    }
+
+    /// From now on each message is answered: a turn with the message in it begins and ends.
+    pub(crate) fn answers(&self) {
+        self.strings.lock().unwrap().answers = true;
+    }
+
+    /// How often a session was loaded whose agent was still being ended.
+    pub(crate) fn overlaps(&self) -> usize {
+        self.strings.lock().unwrap().overlaps
     }
 
     /// How the last session was opened.
@@ -141,6 +174,37 @@ impl Puppet {
         self.say(id, ProviderEvent::Emission(Emission::Item(update(id, item, status, body)))).await;
     }
 
+    /// One turn that says what the message was. Fails if the session has ended.
+    async fn answer(&self, session: &SessionId, content: &str) -> Result<(), ()> {
+        let (sender, number) = {
+            let mut strings = self.strings.lock().unwrap();
+            strings.made += 1;
+            (strings.sessions.get(&session.agent_session_id()).cloned().ok_or(())?, strings.made)
+        };
+        let turn_id = TurnId::parse(format!("turn-{number}")).unwrap();
+        let started = TurnEvent::TurnStarted {
+            turn_id: turn_id.clone(),
+            session_id: session.clone(),
+            model_id: "puppet".into(),
+            provider_id: "puppet".into(),
+            at: Timestamp::default(),
+        };
+        let body = ItemBody::Message { text: Text::from(content), origin: Origin::User };
+        let mut item = update(session, &format!("message-{number}"), UpsertStatus::Complete, body);
+        item.turn_id = turn_id.clone();
+        let complete = TurnEvent::TurnComplete {
+            turn_id,
+            session_id: session.clone(),
+            status: TurnStatus::Completed,
+            usage: None,
+            at: Timestamp::default(),
+        };
+        for emission in [Emission::Turn(started), Emission::Item(item), Emission::Turn(complete)] {
+            sender.send(ProviderEvent::Emission(emission)).await.map_err(drop)?;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn tool_output(&self, id: &SessionId, item: &str, output: &str) {
         let body = ItemBody::ToolCall {
             name: "shell".into(),
@@ -173,6 +237,28 @@ impl Puppet {
             at: Timestamp::default(),
         };
         self.say(id, ProviderEvent::Emission(Emission::Turn(complete))).await;
+    }
+}
+
+/// An agent's session is ending as long as this is there; also when whoever ends it gives up.
+struct EndingGuard<'a> {
+    puppet: &'a Puppet,
+    id: &'a AgentSessionId,
+}
+
+impl Drop for EndingGuard<'_> {
+    fn drop(&mut self) {
+        let mut strings = self.puppet.strings.lock().unwrap();
+        let left = strings.ending.remove(self.id).unwrap_or(1) - 1;
+        if left > 0 {
+            strings.ending.insert(self.id.clone(), left);
+        }
+    }
+}
+
+async fn pass(gate: Option<watch::Receiver<bool>>) {
+    if let Some(mut gate) = gate {
+        gate.wait_for(|is_open| *is_open).await.ok();
     }
 }
 
@@ -225,6 +311,7 @@ impl Provider for Puppet {
             program: None,
             install_hint: None,
             logged_in: None,
+            login_hint: None,
             status: AgentStatus::Idle,
         }
     }
@@ -235,6 +322,8 @@ impl Provider for Puppet {
 
     async fn create_session(&self, _: NewSession) -> Result<ProviderSession, ProviderError> {
         self.called("create")?;
+        let gate = self.strings.lock().unwrap().create_gate.clone();
+        pass(gate).await;
         let made = {
             let mut strings = self.strings.lock().unwrap();
             strings.made += 1;
@@ -246,11 +335,10 @@ impl Provider for Puppet {
     async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
         self.called("load")?;
         let gate = self.strings.lock().unwrap().gate.clone();
-        if let Some(mut gate) = gate {
-            gate.wait_for(|is_open| *is_open).await.ok();
-        }
+        pass(gate).await;
         let (past, id) = {
             let mut strings = self.strings.lock().unwrap();
+            strings.overlaps += usize::from(strings.ending.contains_key(&session.id));
             strings.opened.push(session.clone());
             (strings.past, strings.goes_on_as.clone().unwrap_or_else(|| session.id.clone()))
         };
@@ -269,8 +357,12 @@ impl Provider for Puppet {
         Ok(past_before(&SessionId::new(&self.cli_type, id), before.0, limit))
     }
 
-    async fn send_message(&self, _: &AgentSessionId, _: &str) -> Result<TurnId, ProviderError> {
+    async fn send_message(&self, id: &AgentSessionId, content: &str) -> Result<TurnId, ProviderError> {
         self.called("send")?;
+        if self.strings.lock().unwrap().answers {
+            let session = SessionId::new(&self.cli_type, id);
+            self.answer(&session, content).await.map_err(|()| ProviderError::SessionNotFound(id.clone()))?;
+        }
         Ok(TurnId::parse("turn").unwrap())
     }
 
@@ -280,7 +372,19 @@ impl Provider for Puppet {
 
     async fn kill_session(&self, id: &AgentSessionId) -> Result<(), ProviderError> {
         self.called("kill")?;
-        let known = self.strings.lock().unwrap().sessions.remove(id);
+        let (known, gate) = {
+            let mut strings = self.strings.lock().unwrap();
+            let known = strings.sessions.remove(id);
+            if known.is_some() {
+                *strings.ending.entry(id.clone()).or_default() += 1;
+            }
+            (known, strings.kill_gate.clone())
+        };
+        if known.is_some() {
+            let guard = EndingGuard { puppet: self, id };
+            pass(gate).await;
+            drop(guard);
+        }
         known.map(drop).ok_or_else(|| ProviderError::SessionNotFound(id.clone()))
     }
 

@@ -201,7 +201,7 @@ fn prepare(builder: &Builder) {
         serde_json::json!({"command": agent, "args": ["acp"], "env": {"SCRIPTED_AGENT_STATE": state}})
     };
     let agents = serde_json::json!({"agent_servers": {STEADY: server(STEADY), WILD: server(WILD)}});
-    std::fs::create_dir_all(builder.data_dir()).unwrap_or_else(|error| panic!("{error}"));
+    crate::make_private(&builder.data_dir());
     std::fs::write(builder.data_dir().join("agents.json"), agents.to_string())
         .unwrap_or_else(|error| panic!("{error}"));
 }

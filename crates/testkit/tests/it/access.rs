@@ -32,10 +32,11 @@ async fn refused_window(app: &TestApp, path: &str, headers: &[(&str, &str)]) -> 
 async fn with_the_secret_every_door_opens() {
     let app = TestApp::start().await;
     let (host, bearer) = (app.host(), format!("Bearer {}", app.token()));
-    let cookie = format!("other=1; liminal_token={}", app.token());
+    let credential = app.sign_in().await.split_once('=').unwrap().1.split(';').next().unwrap().to_owned();
+    let cookie = format!("other=1; liminal_token={credential}");
     let origin = format!("http://{host}");
     let lower = format!("bearer {}", app.token());
-    let own = format!("liminal_token=another-servers; liminal_token_{}={}", app.address().port(), app.token());
+    let own = format!("liminal_token=another-servers; liminal_token_{}={credential}", app.address().port());
     for credential in [
         ("authorization", bearer.as_str()),
         ("authorization", lower.as_str()),
@@ -73,11 +74,13 @@ async fn without_the_secret_no_door_opens() {
         assert_eq!(refused_window(&app, "/ws", &headers[1..]).await, 403, "{value:?}");
     }
     let other_port = app.address().port() ^ 1;
+    let credential = app.sign_in().await.split_once('=').unwrap().1.split(';').next().unwrap().to_owned();
     for cookie in [
         "liminal_token=",
         &format!("liminal_token={wrong}"),
-        &format!("token={}", app.token()),
-        &format!("liminal_token_{other_port}={}", app.token()),
+        &format!("liminal_token=browser-{wrong}"),
+        &format!("token={credential}"),
+        &format!("liminal_token_{other_port}={credential}"),
     ] {
         let headers = [("host", host.as_str()), ("content-type", "application/json"), ("cookie", cookie)];
         assert_eq!(knock(&app, &headers).await, [403; 5], "{cookie:?}");
@@ -304,9 +307,9 @@ async fn a_browser_that_is_in_may_follow_an_old_link() {
     assert_eq!(jar.visit(&app, "/?token=old").await, 403, "a stranger may not");
     assert_eq!(jar.visit(&app, &format!("/?token={}", app.token())).await, 303);
     let host = app.host();
-    let cookie = format!("liminal_token={}", app.token());
+    let cookie = format!("liminal_token={}", jar.0["liminal_token"]);
     let headers = [("host", host.as_str()), ("cookie", &cookie)];
-    for link in ["/?token=old", "/?token="] {
+    for link in ["/?token=old", "/?token=", "/?token=once-old"] {
         let answer = exchange(app.address(), "GET", link, &headers, b"").await;
         assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{link}");
         assert_eq!(answer.header("set-cookie"), None);

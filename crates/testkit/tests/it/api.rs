@@ -40,7 +40,7 @@ async fn every_described_route_is_there_and_answers_as_described() {
             routes += 1;
         }
     }
-    assert_eq!(routes, 11, "a route was added or lost: describe it");
+    assert_eq!(routes, 13, "a route was added or lost: describe it");
 }
 
 #[tokio::test]
@@ -151,6 +151,8 @@ async fn answers_have_the_shape_of_the_golden_files_and_of_the_description() {
         ("sessions", "SessionList", app.request("GET", &list, None).await),
         ("status", "SessionStatus", app.request("GET", &format!("/api/session/{id}/status"), None).await),
         ("sent", "Sent", app.request("POST", &format!("/api/session/{id}/send"), Some(&prompt)).await),
+        ("browsers", "BrowserList", browsers(&app).await),
+        ("revoked", "Revoked", app.request("POST", "/api/browsers/revoke", Some(&json!({"all": true}))).await),
         ("error", "Error", app.request("GET", "/api/session/codex:none/status", None).await),
     ] {
         let (mut golden, mut answer) = (shape(&golden(&format!("http.{name}.json"))), shape(&answer.json()));
@@ -169,6 +171,12 @@ async fn answers_have_the_shape_of_the_golden_files_and_of_the_description() {
         fields.sort();
         assert!(fields.iter().all(|field| described.contains(field)), "{schema}: {fields:?} in {described:?}");
     }
+}
+
+/// As a browser that was let in sees it.
+async fn browsers(app: &TestApp) -> testkit::Response {
+    let (host, cookies) = (app.host(), app.sign_in().await);
+    exchange(app.address(), "GET", "/api/browsers", &[("host", &host), ("cookie", &cookies)], b"").await
 }
 
 #[tokio::test]

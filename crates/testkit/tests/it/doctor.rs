@@ -53,6 +53,21 @@ async fn on_a_new_machine_it_says_what_to_install_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn it_says_when_few_files_may_be_open() {
+    let home = tempfile::tempdir().unwrap();
+    let program = programs::liminal_builder().display().to_string();
+    for (limit, status, message, advice) in
+        [("300", "note", "at most 300", "ulimit -n"), ("2000", "ok", "at most 2000", "")]
+    {
+        let mut command = tokio::process::Command::new("sh");
+        command.args(["-c", "ulimit -n \"$1\" && exec \"$0\" --port 0 doctor --json --no-start", &program, limit]);
+        let output = within("doctor", command.env("HOME", home.path()).envs(NO_AGENTS).output()).await.unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        check(&report["findings"], "Open files", status, message, advice);
+    }
+}
+
+#[tokio::test]
 async fn a_running_server_and_its_agents_are_found_well_and_not_disturbed() {
     let desk = Desk::start().await;
     let agent = programs::scripted_agent().display().to_string();
@@ -192,6 +207,27 @@ async fn people_get_lines_without_colours_in_a_pipe() {
     assert!(text.starts_with("ok Data directory  "), "{text}");
     assert!(text.contains("-- Codex ") && text.contains("→ npm install"), "{text}");
     assert!(text.ends_with("Everything that is there works.\n") && !text.contains('\x1b'), "{text}");
+}
+
+/// Issue 17: an agent without a login was "ok".
+#[tokio::test]
+async fn without_starting_an_agent_it_still_says_that_no_login_was_found() {
+    let home = tempfile::tempdir().unwrap();
+    let (claude, codex) = (home.path().join("claude"), home.path().join("codex-acp"));
+    let says = "if [ \"$1\" = --version ]; then echo '9.0.0 (Claude Code)'; else echo '{\"loggedIn\": false}'; fi";
+    std::fs::write(&claude, says).unwrap();
+    std::fs::write(&codex, "echo 2.6.0").unwrap();
+    let agents = [
+        ("CLAUDE_CMD", format!("sh '{}'", claude.display())),
+        ("CODEX_ACP_CMD", format!("sh '{}'", codex.display())),
+        ("OPENAI_API_KEY", String::new()),
+    ];
+    let mut command = command_at(home.path(), &["--port", "0", "doctor", "--json", "--no-start"]);
+    let output = within("doctor", command.envs(agents).output()).await.unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    check(&report["findings"], "Claude Code", "note", "9.0.0, but no login", "Log in with `claude /login`.");
+    check(&report["findings"], "Codex", "note", "codex-acp, but no login", "Log in with `codex login`.");
+    assert_eq!(output.status.code(), Some(0), "{report}");
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use testkit::{TestApp, exchange};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-     frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'self'";
+     frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'self'; \
+     require-trusted-types-for 'script'; trusted-types liminal-rendered liminal-sprite liminal-worker";
 
 #[tokio::test]
 async fn the_link_lets_a_browser_in_and_leaves_no_trace_in_the_address_bar() {

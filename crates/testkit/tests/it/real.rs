@@ -80,9 +80,37 @@ async fn both_real_agents_work_side_by_side_and_are_there_after_a_restart() {
             assert!(after.said().contains(&words), "{}: {words:?} is missing in {:?}", screen.session, after.said());
         }
         assert!(after.is_settled());
-        // Codex may have a notice of its own first, in a turn of its own.
+        // Codex may have a notice of its own first.
         let content = "say:still here".to_owned();
         window.ask(&ClientMessage::SessionSend { session_id: screen.session.clone(), content }).await;
         after.until(&mut window, "the answer", |after| after.said().last() == Some(&"still here")).await;
     }
+}
+
+/// Waits for the list of agents to say this of Claude Code.
+async fn until_login(window: &mut Window, is_it: impl Fn(Option<bool>) -> bool) {
+    let of_claude = |message: &ServerMessage| match message {
+        ServerMessage::AgentList { agents } => {
+            agents.iter().find(|agent| agent.cli_type.as_str() == "claude-code").map(|agent| agent.logged_in)
+        }
+        _ => None,
+    };
+    window.until("what is known of the login", |frame| of_claude(&frame.message).is_some_and(&is_it)).await;
+}
+
+/// Issue 17: a Claude Code that had just answered "Not logged in" was shown as green and connected.
+#[tokio::test]
+async fn a_claude_code_whose_login_was_refused_is_not_logged_in_until_a_turn_succeeds() {
+    let model = ScriptedModel::start().await.unwrap();
+    let app = TestApp::builder().with_claude(&model).env("CLAUDE_CODE_MAX_RETRIES", "0").start().await;
+    let mut window = app.window().await;
+    let session = create(&app, &mut window, "claude-code").await;
+    let mut screen = Screen::open(&mut window, &session).await;
+    let mut other = app.window().await;
+    until_login(&mut other, |_| true).await;
+    let end = screen.converse(&mut window, "error:401").await;
+    assert!(matches!(&end, TurnEvent::TurnError { error_message, .. } if error_message.contains("/login")), "{end:?}");
+    until_login(&mut other, |login| login == Some(false)).await;
+    screen.converse(&mut window, "say:welcome back").await;
+    until_login(&mut other, |login| login != Some(false)).await;
 }

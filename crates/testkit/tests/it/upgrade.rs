@@ -11,7 +11,7 @@ use uuid::Uuid;
 fn version_1(data_dir: &Path, project: &Path) {
     let path = project.to_str().unwrap();
     let id = Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("file://{path}").as_bytes()).to_string();
-    std::fs::create_dir_all(data_dir).unwrap();
+    testkit::make_private(data_dir);
     for name in ["projects.json", "sessions.json"] {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1").join(name);
         let text = std::fs::read_to_string(kept).unwrap();
@@ -64,6 +64,6 @@ async fn the_first_ctrl_c_names_what_will_be_cancelled() {
     desk.app.interrupt();
     desk.app.until_said("One agent is still working and will be cancelled:").await;
     assert_eq!(desk.app.until_said("(Codex)").await, "  say:Begun hold:never (Codex)");
-    desk.app.until_said("What they have said so far is kept.").await;
+    desk.app.until_said("Finished turns are kept").await;
     assert_eq!(desk.app.ended().await.code(), Some(0));
 }

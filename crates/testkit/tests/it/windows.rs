@@ -145,14 +145,16 @@ async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
 }
 
 #[tokio::test]
-async fn a_removed_project_ends_nothing_that_runs() {
+async fn a_removed_project_stops_its_turns_and_has_its_sessions_again_when_it_is_restored() {
     let desk = Desk::start().await;
-    let (mut window, _, mut screen) = desk.begin("codex").await;
-    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
+    let (mut window, session_id, mut screen) = desk.begin("codex").await;
+    screen.send_until_said(&mut window, "say:one \nhold:never\nsay:two", "one ").await;
     let mut other = desk.app.window().await;
     other.call(&ClientMessage::ProjectRemove { project_id: desk.project.clone() }).await;
-    window.until("the news", |frame| matches!(frame.message, ServerMessage::ProjectRemoved { .. })).await;
-    desk.open_gate("go");
     screen.until_turn_end(&mut window).await;
-    assert_eq!(screen.said(), ["one two"]);
+    assert_eq!(screen.said(), ["one "]);
+    other.call(&ClientMessage::ProjectRestore { project_id: desk.project.clone() }).await;
+    let answer = window.call(&ClientMessage::SessionOpen { session_id: session_id.clone(), since: None }).await;
+    let ServerMessage::SessionHistory { turns, .. } = answer else { panic!("{answer:?}") };
+    assert_eq!(turns.last().unwrap().status, protocol::TurnRecordStatus::Cancelled);
 }

@@ -64,7 +64,14 @@ fn found(info: &AgentInfo) -> Finding {
     let program = info.program.as_deref().unwrap_or_default();
     if info.installed {
         let version = info.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
-        return Finding::ok(&info.name, format!("found {program}{version}"));
+        let found = format!("found {program}{version}");
+        return match (info.logged_in, &info.login_hint) {
+            (Some(false), Some(hint)) => {
+                Finding::note(&info.name, format!("{found}, but no login"), format!("Log in with `{hint}`."))
+            }
+            (Some(false), None) => Finding::note(&info.name, format!("{found}, but no login"), "Log in to it."),
+            _ => Finding::ok(&info.name, found),
+        };
     }
     let missing = format!("not installed: there is no program {program}");
     match &info.install_hint {

@@ -33,6 +33,11 @@ fn directory(visit: &Visit) -> Finding {
             format!("{path} cannot be read and written by you"),
             "Give yourself the right to, or use another --data-dir.",
         ),
+        Ok(DirectoryState::Refused(error)) => Finding::problem(
+            DATA,
+            error.to_string(),
+            error.advice().unwrap_or_else(|| "Use another --data-dir.".into()),
+        ),
         Ok(DirectoryState::OpenToOthers { mode }) => Finding::note(
             DATA,
             format!("{path} can be looked into by others (mode {mode:o})"),

@@ -7,6 +7,7 @@
 mod agents;
 mod files;
 mod server;
+mod system;
 
 use std::process::ExitCode;
 
@@ -69,6 +70,7 @@ impl Finding {
 pub(crate) async fn run(args: &Args, settings: &Settings, visit: &Visit) -> Result<ExitCode, Failure> {
     let mut report = Report { as_json: args.json, findings: Vec::new() };
     report.add_all(files::look(visit))?;
+    report.add(system::open_files(agent_process::reachable_open_files()))?;
     report.add_all(server::look(visit, &settings.listening).await)?;
     agents::look(&settings.agents, visit, !args.no_start, &mut report).await?;
     report.end()

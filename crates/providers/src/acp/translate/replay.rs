@@ -9,6 +9,7 @@ impl Translator {
     /// Reads what follows as the replay of `session/load`, until [`Self::end_replay`].
     pub(crate) fn begin_replay(&mut self) {
         self.replaying = true;
+        self.is_fresh = true;
         self.replayed_at = None;
     }
 
@@ -19,10 +20,10 @@ impl Translator {
         step.into_output(&self.session)
     }
 
-    pub(super) fn time_of_replayed(&mut self, update: &Update, now: Timestamp) -> Timestamp {
-        let at = update.told_at().or(self.replayed_at).unwrap_or(now);
-        self.replayed_at = Some(at);
-        at
+    /// When it was said, by what the agent tells; else unset. The time of the replay would be a false one.
+    pub(super) fn time_of_replayed(&mut self, update: &Update) -> Timestamp {
+        self.replayed_at = update.told_at().or(self.replayed_at);
+        self.replayed_at.unwrap_or_default()
     }
 
     pub(super) fn open_replayed_turn(&mut self, step: &mut Step) {

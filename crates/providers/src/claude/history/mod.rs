@@ -8,6 +8,8 @@ mod backward;
 mod page;
 mod place;
 
+pub(super) use place::recent_directories;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -16,12 +18,15 @@ use std::time::{Duration, SystemTime};
 
 use protocol::{AgentSessionId, CliType, ItemId, SessionFacts, StreamEvent, Timestamp, TurnId, TurnRecord};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::json as json_value;
 use upserts::{Emission, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
+use super::NAME;
 use super::translate::{Said, Source, Translator};
 use super::wire::{Block, Line};
+use crate::json;
 use crate::provider::{History, HistoryCursor};
+use crate::unreadable::Unreadable;
 
 /// What is read of sub-agents for one stretch. Each is shown whole, as it was live, unless there is more than this of them.
 const SUB_AGENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -85,6 +90,7 @@ struct Replay {
     turns: Vec<TurnRecord>,
     facts: SessionFacts,
     sub_agents_bytes: usize,
+    reports: Unreadable,
 }
 
 impl Replay {
@@ -97,6 +103,7 @@ impl Replay {
             turns: Vec::new(),
             facts: SessionFacts::default(),
             sub_agents_bytes: 0,
+            reports: Unreadable::default(),
         }
     }
 
@@ -104,7 +111,10 @@ impl Replay {
     fn entry(&mut self, entry: &[u8], parent: Option<&str>, sub_agents: &SubAgents, depth: usize) {
         let mut line = match Line::parse(entry) {
             Ok(line) => line,
-            Err(error) => return tracing::debug!(%error, "an entry of a session file cannot be read"),
+            Err(error) => {
+                tracing::debug!(%error, "an entry of a session file cannot be read");
+                return self.unreadable(entry);
+            }
         };
         let mut ended = Vec::new();
         if let Line::User(message) | Line::Assistant(message) = &mut line {
@@ -125,6 +135,21 @@ impl Replay {
             for (call, file) in &files {
                 self.sub_agent(call, file, sub_agents, depth + 1);
             }
+        }
+    }
+
+    /// Says in the place of an entry that it cannot be read, under the same id whenever the file is read.
+    fn unreadable(&mut self, entry: &[u8]) {
+        #[derive(Deserialize)]
+        struct Name {
+            uuid: String,
+            #[serde(default)]
+            timestamp: Option<String>,
+        }
+        let Ok(Name { uuid, timestamp }) = json::parse::<Name>(entry) else { return };
+        let at = timestamp.as_deref().and_then(Timestamp::parse).unwrap_or_default();
+        if let Some(words) = self.reports.report(NAME, &String::from_utf8_lossy(entry)) {
+            self.hear(|translator, out| out.extend(translator.left_out(format!("{uuid}.unreadable"), &words, at)));
         }
     }
 
@@ -154,9 +179,8 @@ impl Replay {
 
     /// Says in a sub-agent's place that something is missing there.
     fn left_out(&mut self, call: &str, words: &str) {
-        let message =
-            json!({"id": format!("{call}.left-out"), "content": [{"type": "text", "text": format!("*{words}*")}]});
-        let line = json!({"type": "assistant", "message": message, "parent_tool_use_id": call});
+        let message = json_value!({"id": format!("{call}.left-out"), "content": [{"type": "text", "text": format!("*{words}*")}]});
+        let line = json_value!({"type": "assistant", "message": message, "parent_tool_use_id": call});
         if let Ok(line) = Line::parse(line.to_string().as_bytes()) {
             self.hear(|translator, out| out.extend(translator.line(line, Timestamp::default())));
         }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::backward::BackwardLines;
 use crate::claude::texts;
+use crate::json;
 
 /// A chain that breaks more often than this in one stretch is taken for ended.
 const BREAKS_MAX: usize = 64;
@@ -186,7 +187,7 @@ pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_ag
     let end = before.unwrap_or(len);
     let mut walk = Walk::new(items_min);
     if let Some(cursor) = before
-        && let Some(next) = line_at(file, cursor)?.and_then(|line| serde_json::from_slice::<Head>(&line).ok())
+        && let Some(next) = line_at(file, cursor)?.and_then(|line| json::parse::<Head>(&line).ok())
     {
         walk.goes_on = !next.is_prompt();
         walk.wanted = next.parent().map(str::to_owned);
@@ -199,7 +200,7 @@ pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_ag
             if walk.is_beyond(offset) {
                 break;
             }
-            let Ok(head) = serde_json::from_slice::<Head>(&line) else { continue };
+            let Ok(head) = json::parse::<Head>(&line) else { continue };
             if head.uuid.is_some() && head.is_sidechain == of_sub_agent {
                 walk.take(Entry { offset, head, line });
             }

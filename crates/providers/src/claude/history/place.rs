@@ -11,6 +11,11 @@ const SLUG_CHARS_MAX: usize = 200;
 /// How far into a file its directory is looked for: the first entry that names one is among the first few.
 const CWD_SEARCH_BYTES: u64 = 4 * 1024 * 1024;
 
+/// Directories that are suggested, which is as many as a person looks through.
+const RECENT_MAX: usize = 10;
+/// Entries of a directory that are looked at; years of work leave fewer.
+const ENTRIES_MAX: usize = 5_000;
+
 /// The file of a session, if there is one and it belongs to this directory. Two directories may share a name there,
 /// so the entries themselves are asked.
 pub(super) fn session_file(config_dir: &Path, project_dir: &Path, id: &AgentSessionId) -> Option<PathBuf> {
@@ -39,6 +44,30 @@ fn first_directory(file: std::fs::File) -> Option<String> {
             return Some(cwd);
         }
     }
+}
+
+/// The directories of the conversations used last, newest first. Names there cannot be turned back into paths, so the
+/// newest file of each is asked.
+pub(in crate::claude) fn recent_directories(config_dir: &Path) -> Vec<String> {
+    let mut projects = newest(&config_dir.join("projects"), |path| path.is_dir());
+    projects.truncate(RECENT_MAX);
+    let directory = |project: PathBuf| {
+        let files = newest(&project, |path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        first_directory(std::fs::File::open(files.first()?).ok()?)
+    };
+    projects.into_iter().filter_map(directory).collect()
+}
+
+/// The entries of a directory by when they were changed, the newest first.
+fn newest(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().take(ENTRIES_MAX).flatten();
+    let mut found: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| is_wanted(path))
+        .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    found.sort_by(|a, b| b.cmp(a));
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// A directory's name among Claude Code's projects.
@@ -79,6 +108,25 @@ mod tests {
         assert_eq!(slug(Path::new("/home/dev/demo")), "-home-dev-demo");
         assert_eq!(slug(Path::new("/home/dev/my_app.v2")), "-home-dev-my-app-v2");
         assert_eq!(slug(Path::new("/é/😀")), "--- --".replace(' ', ""));
+    }
+
+    #[test]
+    fn the_directories_used_last_are_read_from_the_newest_conversations() {
+        let home = tempfile::tempdir().unwrap();
+        for (at, (project, cwd)) in [("-old", "/old"), ("-new", "/new"), ("-odd", "")].into_iter().enumerate() {
+            let directory = home.path().join("projects").join(project);
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("notes.txt"), "not a conversation").unwrap();
+            let lines = match cwd {
+                "" => "nonsense\n".to_owned(),
+                cwd => format!("{{\"type\":\"summary\"}}\n{{\"cwd\":\"{cwd}\"}}\n"),
+            };
+            std::fs::write(directory.join("a.jsonl"), lines).unwrap();
+            let changed = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000 + at as u64);
+            std::fs::File::open(&directory).unwrap().set_modified(changed).unwrap();
+        }
+        assert_eq!(recent_directories(home.path()), ["/new", "/old"]);
+        assert!(recent_directories(&home.path().join("nowhere")).is_empty());
     }
 
     #[test]

@@ -7,11 +7,13 @@ use protocol::{
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::{Pending, Session, now};
 use crate::claude::translate::{PermissionRequest, Said};
 use crate::claude::wire::Line;
-use crate::claude::{NAME, request};
+use crate::claude::{NAME, request, texts};
+use crate::json::Glimpse;
 use crate::permission::{PermissionKind, PermissionOption};
 use crate::provider::{ProviderError, ProviderEvent};
 
@@ -27,7 +29,7 @@ impl Session {
             Ok(Some(line)) if line.as_bytes().iter().all(u8::is_ascii_whitespace) => {}
             Ok(Some(line)) => match Line::parse(line.as_bytes()) {
                 Ok(line) => self.hear_line(line),
-                Err(error) => tracing::warn!(session = %self.id, %error, "Claude Code said a line that is not its own"),
+                Err(error) => self.hear_unreadable(&line.to_str_lossy(), &error),
             },
             // The end of the process follows.
             Ok(None) => self.output = None,
@@ -42,10 +44,25 @@ impl Session {
         }
     }
 
+    /// A line that cannot be read. The end of a turn ends it all the same; any other line is reported.
+    fn hear_unreadable(&mut self, line: &str, error: &serde_json::Error) {
+        self.last_heard = Instant::now();
+        let is_end = Glimpse::of(line).kind.as_deref() == Some("result");
+        if is_end && self.translator.turn().is_some() {
+            tracing::warn!(session = %self.id, %error, "Claude Code ended a turn with a line that cannot be read");
+            let said = self.translator.unreadable_result(now());
+            return self.tell(said);
+        }
+        if let Some(words) = self.unreadable.report(NAME, line) {
+            tracing::warn!(session = %self.id, %error, "Claude Code wrote a line that cannot be read");
+            self.tell_left_out(&words);
+        }
+    }
+
     /// A word of ours, in the turn that runs or in one of its own.
     fn tell_left_out(&mut self, words: &str) {
         let is_running = self.translator.turn().is_some();
-        let said = self.translator.left_out(words, now());
+        let said = self.translator.left_out(Uuid::new_v4().to_string(), words, now());
         self.tell(said);
         if !is_running && self.translator.turn().is_some() {
             self.close_turn(ResponseStatus::Completed);
@@ -98,6 +115,11 @@ impl Session {
         self.has_past |= record.status != TurnRecordStatus::Cancelled || record.model_id.is_some();
         self.lifecycle.proved();
         self.idle_since = Some(Instant::now());
+        match (record.status, record.error_message.as_deref()) {
+            (TurnRecordStatus::Error, Some(error)) if texts::is_about_login(error) => self.shared.login_failed(true),
+            (TurnRecordStatus::Completed, _) if record.model_id.is_some() => self.shared.login_failed(false),
+            _ => {}
+        }
     }
 
     /// Ends a turn that never reached the program, or that ends with it.

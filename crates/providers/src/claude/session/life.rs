@@ -73,6 +73,8 @@ impl Session {
         self.lifecycle.connected();
         self.report_status();
         self.continuity_is(match (resumed, self.has_past) {
+            // What it had lost once, it does not find again.
+            (true, _) if self.continuity == Continuity::Copy => Continuity::Copy,
             (true, _) => Continuity::Resumed,
             // The program has lost what is shown.
             (false, true) => Continuity::Copy,
@@ -164,8 +166,12 @@ impl Session {
     /// Everything that was open ends with this; what was received stays.
     pub(super) fn end_turn_with_error(&mut self, error: ErrorDetail) {
         self.unsent = None;
-        self.cancelling_until = None;
+        let was_cancelled = self.cancelling_until.take().is_some();
         if self.translator.turn().is_some() {
+            if was_cancelled {
+                // The user had stopped it. What happened to the program is told by its state.
+                self.close_turn(ResponseStatus::Cancelled);
+            }
             self.has_past = true;
             self.translator.abandon_turn();
             self.outlet.abort(&error);
@@ -192,7 +198,7 @@ impl Session {
         self.process.is_some() && self.translator.turn().is_some() && !self.translator.tool_is_running() && !told
     }
 
-    pub(super) async fn on_time(&mut self) {
+    pub(super) fn on_time(&mut self) {
         let now = Instant::now();
         if self.lifecycle.deadline().is_some_and(|due| self.born + due <= now) {
             return self.want_process();
@@ -200,7 +206,7 @@ impl Session {
         if self.cancelling_until.is_some_and(|until| until <= now) {
             tracing::warn!(session = %self.id, "Claude Code did not stop its turn and is ended");
             self.close_turn(ResponseStatus::Cancelled);
-            return self.end_quietly().await;
+            return self.end_quietly();
         }
         let silent = now.duration_since(self.last_heard);
         if self.silence_matters() && silent >= self.shared.config.prompt_timeout {
@@ -214,16 +220,17 @@ impl Session {
                 self.idle_since = Some(now);
             } else {
                 tracing::info!(session = %self.id, "an idle Claude Code is ended");
-                self.end_quietly().await;
+                self.end_quietly();
             }
         }
     }
 
-    /// Ends the process without a word; the next message resumes the conversation.
-    async fn end_quietly(&mut self) {
+    /// Ends the process without a word; the next message resumes the conversation. Nobody waits for that end but the next
+    /// process: one that hangs takes its time, and what has just ended is to be told at once.
+    fn end_quietly(&mut self) {
         self.let_go();
-        if let Some(leaving) = self.leaving.take() {
-            leaving.stop(STOP).await;
+        if let Some(leaving) = self.leaving.clone() {
+            self.shared.tasks.spawn(async move { leaving.stop(STOP).await });
         }
         self.lose(String::new(), false, true);
     }

@@ -30,9 +30,10 @@ use crate::fault::contained;
 use crate::lifecycle::Lifecycle;
 use crate::outlet::Outlet;
 use crate::provider::{ProviderError, ProviderEvent, StatusReport};
+use crate::unreadable::Unreadable;
 
-/// A turn that was asked to stop and has not by then is stopped with its process.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
+/// A turn that was asked to stop and has not by then is stopped with its process. The user is promised five seconds.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(4);
 
 /// For what a process said before it ended, and for its end after its last word. Its children may keep the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -98,6 +99,17 @@ impl SessionHandle {
     }
 }
 
+/// What is known of a session's past when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Past {
+    /// Nothing was ever said.
+    None,
+    /// The program has it.
+    Kept,
+    /// Something was said, and the program has nothing of it.
+    Lost,
+}
+
 /// A process that has answered our handshake.
 #[derive(Debug)]
 struct Running {
@@ -158,6 +170,7 @@ pub(super) struct Session {
     silence_told: bool,
     idle_since: Option<Instant>,
     cancelling_until: Option<Instant>,
+    unreadable: Unreadable,
     /// The turn brought more than a turn may and is over for everyone but the program.
     is_stopped: bool,
     /// The message that waits for the program to end that turn too.
@@ -171,7 +184,7 @@ impl Session {
         project_dir: PathBuf,
         handle: SessionHandle,
         events: mpsc::Sender<ProviderEvent>,
-        has_past: bool,
+        past: Past,
         chosen: BTreeMap<String, String>,
     ) -> Self {
         let translator = Translator::new(Source::Live, shared.cli_type.clone(), id.clone());
@@ -193,12 +206,13 @@ impl Session {
             options: Vec::new(),
             plans_for_user: chosen.get(facts::MODE).is_some_and(|mode| mode == facts::PLAN),
             chosen,
-            has_past,
-            continuity: Continuity::Dormant,
+            has_past: past != Past::None,
+            continuity: if past == Past::Lost { Continuity::Copy } else { Continuity::Dormant },
             last_heard: Instant::now(),
             silence_told: false,
             idle_since: None,
             cancelling_until: None,
+            unreadable: Unreadable::default(),
             is_stopped: false,
             held: None,
             shared,
@@ -240,7 +254,7 @@ impl Session {
                 },
                 line = next_line(&mut self.output), if may_read => self.hear(line),
                 report = exited(&self.process, output_ended) => self.exited(report).await,
-                () = sleep_until(deadline) => self.on_time().await,
+                () = sleep_until(deadline) => self.on_time(),
             }
             self.stop_flood();
         }
@@ -308,6 +322,7 @@ impl Session {
         }
         self.outlet.begin(turn.clone());
         let said = self.translator.begin(turn.clone(), text, now());
+        self.unreadable.turn_begins();
         self.tell(said);
         self.last_heard = Instant::now();
         self.idle_since = None;
@@ -344,6 +359,7 @@ impl Session {
             return;
         }
         self.cancelling_until = Some(Instant::now() + CANCEL_PATIENCE);
+        self.translator.turn_is_cancelled();
         if !self.translator.turn_is_accepted() {
             let request = json!({"subtype": "cancel_async_message", "message_uuid": turn.as_str()});
             self.ask(&request, Pending::DropMessage(turn));

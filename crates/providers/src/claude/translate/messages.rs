@@ -192,7 +192,14 @@ impl Translator {
                 return;
             }
             Block::ToolResult { tool_use_id, content, is_error } => {
-                let ended = ToolEnd { content: &content, is_error, structured: None, meta: None, decision: None };
+                let ended = ToolEnd {
+                    content: &content,
+                    is_error,
+                    structured: None,
+                    meta: None,
+                    decision: None,
+                    is_by_program: true,
+                };
                 self.tool_ended(&tool_use_id, &ended, at, out);
                 return;
             }
@@ -294,6 +301,10 @@ impl Translator {
                     structured: line.tool_use_result.as_ref(),
                     meta: meta.and_then(|meta| meta.non_execution_kind.as_deref()),
                     decision: decision.or(line.permission_decision.as_ref()),
+                    is_by_program: match line.entrypoint.as_deref() {
+                        Some(entrypoint) => entrypoint.starts_with("sdk"),
+                        None => self.source == Source::Live,
+                    },
                 };
                 self.tool_ended(tool_use_id, &ended, at, out);
             }
@@ -359,7 +370,8 @@ impl Translator {
         let outcome = tools::ended(&name, &mut detail, end.content, is_error, end.structured);
         detail.interrupted |= end.meta == Some("user-rejected");
         detail.ended_at = Some(at);
-        detail.permission = detail.permission.or_else(|| end.decision.and_then(permission));
+        detail.permission =
+            detail.permission.or_else(|| end.decision.and_then(|decision| permission(decision, end.is_by_program)));
         if tools::is_agent(&name) {
             if let Some(call) = self.calls.get_mut(id) {
                 call.detail = detail.clone();
@@ -398,6 +410,8 @@ struct ToolEnd<'a> {
     structured: Option<&'a Value>,
     meta: Option<&'a str>,
     decision: Option<&'a PermissionDecisionRecord>,
+    /// Another program drove Claude Code, and answered its requests: this one.
+    is_by_program: bool,
 }
 
 /// Texts and thoughts are named by their message and their place in it.
@@ -405,11 +419,13 @@ fn text_item(message: &str, index: u64) -> ItemId {
     ItemId::from_foreign(&format!("{message}.{index}"))
 }
 
-/// How the program recorded that leave was given. What its settings allow was never asked.
-fn permission(record: &PermissionDecisionRecord) -> Option<Permission> {
+/// How Claude Code recorded that a permission was given. What its settings allow was never asked. It does not tell our policy
+/// from a person, so a record of a run under our control is read as what the policy does.
+fn permission(record: &PermissionDecisionRecord, is_by_program: bool) -> Option<Permission> {
     let decision = match (record.decision.as_str(), record.source.as_str()) {
         (_, "config" | "hook" | "") => return None,
         ("accept", "user_permanent") => PermissionDecision::AllowedAlways,
+        ("accept", _) if is_by_program => PermissionDecision::AllowedAutomatically,
         ("accept", _) => PermissionDecision::AllowedOnce,
         ("reject", _) => PermissionDecision::Rejected,
         _ => return None,

@@ -94,6 +94,8 @@ pub struct Translator {
     background: usize,
     /// A compaction that a file tells before the message that asked for it, if one did.
     compacted: Option<(String, Timestamp)>,
+    /// Messages of ours, under their ids, that wait for the end of the text that is growing. The caller bounds them.
+    reports: Vec<(String, String)>,
 }
 
 /// The present turn.
@@ -106,6 +108,8 @@ struct Turn {
     /// An error of the model that may turn out to be the end of the turn.
     error: Option<ErrorDetail>,
     interrupted: bool,
+    /// The user has stopped it.
+    cancelled: bool,
     accepted: bool,
     retry_noted: bool,
     /// Tokens of the model messages finished before the last, and of the last.
@@ -142,6 +146,7 @@ impl Translator {
             is_active: false,
             background: 0,
             compacted: None,
+            reports: Vec::new(),
         }
     }
 
@@ -223,6 +228,9 @@ impl Translator {
                 self.attachment(uuid, timestamp.unwrap_or(now), attachment, &mut out);
             }
             Line::Unknown => {}
+        }
+        if self.turn.is_some() && !self.text_is_growing() {
+            self.emit_reports(now, &mut out);
         }
         out
     }

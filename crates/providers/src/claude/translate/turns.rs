@@ -2,11 +2,10 @@
 
 use protocol::stream::{ItemCancelled, ItemDone, ResponseDone, ResponseStart};
 use protocol::{
-    ErrorDetail, FinalItem, ItemId, Origin, ResponseStatus, SessionFacts, StreamPayload, Timestamp, TurnId, TurnRecord,
-    TurnRecordStatus, Usage,
+    ErrorCode, ErrorDetail, FinalItem, ItemId, Origin, ResponseStatus, SessionFacts, StreamPayload, Timestamp, TurnId,
+    TurnRecord, TurnRecordStatus, Usage,
 };
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::{COMPACTED, Said, Source, Translator, Turn, say_facts, trouble};
 use crate::claude::PROVIDER_ID;
@@ -18,6 +17,8 @@ use crate::claude::{texts, tools};
 const MODEL_UNKNOWN: &str = "default";
 /// What stands in the place of an answer the program took back.
 const BROKE_OFF: &str = "The answer broke off here and was begun again.";
+
+const UNREADABLE_END: &str = "Claude Code ended the turn with a line that could not be read.";
 
 impl Translator {
     /// The user's message begins a turn. It is the turn's first item, under the same id.
@@ -41,6 +42,7 @@ impl Translator {
             model: None,
             error: None,
             interrupted: false,
+            cancelled: false,
             accepted: false,
             retry_noted: false,
             usage_before: Usage::default(),
@@ -96,11 +98,27 @@ impl Translator {
         self.say_message(&turn, &id, text.into(), Origin::System, at, out);
     }
 
-    /// A word of ours about what could not be read.
-    pub fn left_out(&mut self, words: &str, at: Timestamp) -> Vec<Said> {
+    /// A message of ours about what could not be read. A text that is growing is not divided by it: the message waits for
+    /// the end of that text.
+    pub fn left_out(&mut self, id: String, message: &str, at: Timestamp) -> Vec<Said> {
         let mut said = Vec::new();
-        self.notice(Some(Uuid::new_v4().to_string()), words, at, &mut said);
+        self.reports.push((id, message.to_owned()));
+        if !self.text_is_growing() {
+            self.emit_reports(at, &mut said);
+        }
         said
+    }
+
+    pub(super) fn emit_reports(&mut self, at: Timestamp, out: &mut Vec<Said>) {
+        for (id, message) in std::mem::take(&mut self.reports) {
+            self.notice(Some(id), &message, at, out);
+        }
+    }
+
+    /// The agent streams a text or a thought whose whole has not come yet.
+    pub(super) fn text_is_growing(&self) -> bool {
+        let blocks = self.threads.get(&None).map(|thread| &thread.blocks[..]).unwrap_or_default();
+        blocks.iter().any(|block| block.call.is_none() && !block.confirmed)
     }
 
     /// The word of a compaction that was held back, now that its turn is known.
@@ -201,9 +219,12 @@ impl Translator {
             // The end of a turn of the program's own, while our message still waits for its turn.
             return;
         }
-        let interrupted = turn.interrupted;
+        let (interrupted, cancelled) = (turn.interrupted, turn.cancelled);
         let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
-        let status = if !result.is_error {
+        let status = if cancelled {
+            // The user has stopped it: that is how it ended, in whatever words the program says so.
+            ResponseStatus::Cancelled
+        } else if !result.is_error {
             ResponseStatus::Completed
         } else if aborted || interrupted {
             ResponseStatus::Cancelled
@@ -216,6 +237,27 @@ impl Translator {
         facts.context = facts::context(self.context_used, self.model.as_deref(), &result.model_usage);
         say_facts(facts, out);
         self.close_turn(status, result.stop_reason.clone(), error, Some(usage), now, out);
+    }
+
+    /// The end of a turn, in a line of which no more than that can be seen.
+    pub fn unreadable_result(&mut self, now: Timestamp) -> Vec<Said> {
+        let mut out = Vec::new();
+        let activity = self.at_rest();
+        say_facts(SessionFacts { activity, ..SessionFacts::default() }, &mut out);
+        if self.turn.as_ref().is_some_and(|turn| turn.cancelled) {
+            self.close_turn(ResponseStatus::Cancelled, None, None, None, now, &mut out);
+        } else {
+            let error = ErrorDetail::new(ErrorCode::AgentProtocolError, UNREADABLE_END);
+            self.close_turn(ResponseStatus::Error, None, Some(error), None, now, &mut out);
+        }
+        out
+    }
+
+    /// The user has stopped the present turn. However the program ends it now, it was cancelled.
+    pub fn turn_is_cancelled(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.cancelled = true;
+        }
     }
 
     /// The program is gone, or a file goes on with the next message: whatever runs is over.
@@ -231,10 +273,14 @@ impl Translator {
         if status != ResponseStatus::Cancelled {
             self.take_back(None, at, out);
         }
+        if self.turn.is_some() {
+            self.emit_reports(at, out);
+        }
         let Some(turn) = self.turn.take() else { return };
         self.threads.remove(&None);
-        // Sub-agents may outlive the turn; the processor settles everything else.
-        self.calls.retain(|_, call| tools::is_agent(&call.name));
+        // Sub-agents may outlive the turn, and with them what they run: its result still has to find its call. The
+        // processor settles everything else.
+        self.calls.retain(|_, call| tools::is_agent(&call.name) || call.parent.is_some());
         self.calls.values_mut().for_each(|call| call.ended = true);
         let done = ResponseDone { status, finish_reason, error: error.clone(), usage };
         self.say(&turn.id, at, StreamPayload::ResponseDone(done), out);

@@ -83,7 +83,11 @@ async fn history_lacks_only_what_the_program_did_not_keep() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let broken = provider.send_message(&session.id, "say:half an answer\nerror:cut*1\nsay:whole").await.unwrap();
+    let script = "say:half an answer\nhold:shown\nerror:cut*1\nsay:whole";
+    let broken = provider.send_message(&session.id, script).await.unwrap();
+    // Of an answer that breaks off before any of it is shown there is nothing to say.
+    session.until("the half", |session| session.text().contains("half an answer")).await;
+    bench.model.release("shown");
     session.until_end_of(&broken).await;
     assert!(session.is_completed(&broken), "{session:#?}");
     assert_eq!(session.said(&broken), ["half an answer\nwhole"]);

@@ -33,8 +33,9 @@ impl Server {
     /// Over the data that is there.
     pub(crate) async fn start_in(program: &Path, home: TempDir) -> anyhow::Result<Self> {
         let (child, link) = start(program, home.path()).await?;
-        let (address, token) = link.split_once("/?token=").context("the link has no secret")?;
-        Ok(Self { child, address: address.to_owned(), token: token.to_owned(), home })
+        let token =
+            std::fs::read_to_string(home.path().join(".liminal-builder/token")).context("there is no secret")?;
+        Ok(Self { child, address: link.trim_end_matches('/').to_owned(), token: token.trim().to_owned(), home })
     }
 
     pub(crate) fn resident_mebibytes(&self) -> anyhow::Result<f64> {
@@ -140,7 +141,7 @@ fn resident_mebibytes(child: &Child) -> anyhow::Result<f64> {
     Ok(kib / MEBIBYTE_KIB)
 }
 
-/// Returns when it listens, with the link it gives.
+/// Returns when it listens, with the address it gives.
 async fn start(program: &Path, home: &Path) -> anyhow::Result<(Child, String)> {
     let mut command = Command::new(program);
     command.args(["--port", "0", "--no-open", "--log", "error"]);
@@ -150,7 +151,7 @@ async fn start(program: &Path, home: &Path) -> anyhow::Result<(Child, String)> {
     let mut child = command.spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("no standard output")?).lines();
     while let Some(line) = lines.next_line().await? {
-        if let Some(link) = line.strip_prefix("Open http://") {
+        if let Some(link) = line.strip_prefix("Listening on http://") {
             return Ok((child, link.to_owned()));
         }
     }

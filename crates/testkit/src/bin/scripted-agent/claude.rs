@@ -22,6 +22,10 @@
 //! stall         says nothing more, for ever
 //! close         closes its output and lives on
 //! exit:CODE     leaves at once, in the middle of everything
+//! raw:LINE      writes the rest as a line, as it is
+//! bytes:HEX     writes a line of these bytes
+//! mute-end      ends the prompt without `result`
+//! on-stop:LINE  ends the prompt without `result`, and writes this line when it is interrupted; `exit:CODE` leaves instead
 //! ```
 //!
 //! A prompt that comes to its end is ended with `result`.
@@ -58,15 +62,15 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
         Some(("noisy", _)) => print!("Loading…\n\n{{\n[1]\n"),
         _ => {}
     }
-    let session = words.iter().position(|word| word == "--session-id" || word == "--resume");
-    let session = session.and_then(|at| words.get(at + 1)).cloned().unwrap_or_default();
+    let session = words.iter().find_map(|word| word.strip_prefix("--session-id=").or(word.strip_prefix("--resume=")));
+    let session = session.unwrap_or_default().to_owned();
     let tardy = words.first().is_some_and(|word| word == "tardy").then_some(Tardy::Fresh);
     let keeps_mode = match words.first().and_then(|word| word.split_once(':')) {
         Some(("stubborn", file)) => Some((Kept::Saying, PathBuf::from(file))),
         Some(("mute", file)) => Some((Kept::Silently, PathBuf::from(file))),
         _ => None,
     };
-    let mut agent = Agent { session, messages: 0, tardy, keeps_mode };
+    let mut agent = Agent { session, messages: 0, tardy, keeps_mode, on_stop: None };
     for line in std::io::stdin().lines() {
         let Ok(line) = line else { break };
         let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
@@ -83,6 +87,8 @@ struct Agent {
     tardy: Option<Tardy>,
     /// Changes its mode only once this file is there.
     keeps_mode: Option<(Kept, PathBuf)>,
+    /// What it writes when it is interrupted.
+    on_stop: Option<String>,
 }
 
 enum Kept {
@@ -116,7 +122,7 @@ impl Agent {
                 };
                 self.say(json!({"type": "control_response", "response": response}));
                 if line["request"]["subtype"] == "interrupt" {
-                    self.interrupted();
+                    return self.interrupted();
                 }
             }
             "user" if matches!(self.tardy, Some(Tardy::Fresh)) => {
@@ -126,6 +132,13 @@ impl Agent {
                 let uuid = line["uuid"].clone();
                 self.say(json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
                 for step in line["message"]["content"].as_str()?.lines() {
+                    if step == "mute-end" {
+                        return None;
+                    }
+                    if let Some(line) = step.strip_prefix("on-stop:") {
+                        self.on_stop = Some(line.to_owned());
+                        return None;
+                    }
                     if let Some(code) = self.step(step) {
                         return Some(code);
                     }
@@ -137,7 +150,13 @@ impl Agent {
         None
     }
 
-    fn interrupted(&mut self) {
+    fn interrupted(&mut self) -> Option<ExitCode> {
+        if let Some(line) = self.on_stop.take() {
+            if let Some(code) = line.strip_prefix("exit:") {
+                return Some(ExitCode::from(code.parse::<u8>().unwrap_or(1)));
+            }
+            write_line(line.as_bytes());
+        }
         match self.tardy.take() {
             Some(Tardy::Waiting { message }) => {
                 self.say(json!({"type": "command_lifecycle", "command_uuid": message, "state": "started"}));
@@ -150,6 +169,7 @@ impl Agent {
             })),
             other => self.tardy = other,
         }
+        None
     }
 
     fn step(&mut self, step: &str) -> Option<ExitCode> {
@@ -178,6 +198,8 @@ impl Agent {
                 let message = json!({"role": "user", "content": content});
                 self.say(json!({"type": "user", "message": message, "parent_tool_use_id": null}));
             }
+            "raw" => write_line(rest.as_bytes()),
+            "bytes" => write_line(&crate::from_hex(rest)),
             "become" => self.session = rest.into(),
             "garbage" => {
                 let mut out = std::io::stdout().lock();
@@ -271,4 +293,10 @@ impl Agent {
         // Nobody reads any more: the end of our input follows.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
+}
+
+/// A line as it is, whether it is of the wire or not.
+fn write_line(line: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
 }

@@ -19,3 +19,9 @@ fn main() -> ExitCode {
         }
     }
 }
+
+/// Bytes that a prompt cannot hold, as it writes them: two digits each.
+fn from_hex(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks_exact(2).filter_map(|pair| std::str::from_utf8(pair).ok());
+    pairs.filter_map(|pair| u8::from_str_radix(pair, 16).ok()).collect()
+}

@@ -17,6 +17,8 @@
 //! slow-load       tells the past and answers `session/load` only when the gate `load-<session>` is open
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
+//! refuse-close    answers `session/close` with an error
+//! empty-load      tells nothing of the past and answers `session/load` all the same
 //! fixed-mode      refuses `session/set_mode` when the gate `fixed-mode` is open
 //! ```
 //!
@@ -138,6 +140,7 @@ impl Agent {
             }
             "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
             "session/list" => self.list(id, params),
+            "session/close" if self.has("refuse-close") => self.refuse(id, -32603, "Not now."),
             "session/close" | "session/delete" => {
                 let session = params["sessionId"].as_str().unwrap_or_default();
                 let mut state = self.lock();
@@ -242,7 +245,7 @@ impl Agent {
         let Some(past) = self.store.past(session) else {
             return self.refuse(id, -32002, &format!("Resource not found: {session}"));
         };
-        if replay {
+        if replay && !self.has("empty-load") {
             for update in past {
                 self.update(session, update);
             }

@@ -9,6 +9,8 @@
 //! output:ID TEXT     it prints something
 //! done:ID CODE       it ends
 //! edit:ID PATH       a file is changed
+//! hard:LANGUAGE UNIT  code that is made to keep a highlighter busy: 30 lines of UNIT, repeated
+//! hard-edit:ID PATH  the same as an edit of a file
 //! leave:ID           asks for leave to run a call, and says which option it got
 //! leave-always:ID    the same, with the option for ever in the first place
 //! read:PATH          reads a file through the client, and says it
@@ -16,6 +18,7 @@
 //! write:PATH=TEXT    writes one through the client
 //! run:ID COMMAND     runs a command through the client, in a terminal that the call shows
 //! run-unseen:ID …    the same, with a call that shows the terminal only when the command has ended
+//! print:COUNT BYTES  so many terminals one after the other, each printing so much; then says how much is kept of each
 //! launch:COMMAND     asks for a command to be run and goes on without the answer, which goes to the log
 //! plan:A,B           a plan of two steps
 //! title:TEXT         the session's title
@@ -29,6 +32,11 @@
 //! unended            half a line, and then nothing
 //! hold:GATE          waits for a gate; a cancel ends the prompt here
 //! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
+//! after-stop:REASON  from now on a cancel ends the prompt for this reason; `error TEXT` fails it, `exit` leaves, `mute` never
+//!                    answers
+//! raw:LINE           writes the rest as a line, with `@session` and `@id` (of the prompt) filled in
+//! bytes:HEX          writes a line of these bytes
+//! mute               ends the prompt without an answer
 //! exit:CODE          leaves at once
 //! close              closes its output and lives on
 //! close-input        closes its input and lives on
@@ -64,7 +72,8 @@ pub(super) fn prompt(agent: &Agent, message: &Value) {
         .store
         .remember(session, &json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": text}}));
     let answer = format!("m-{}-{id}", std::process::id());
-    let mut scene = Scene { agent, session, answer, said: String::new(), stop: None, later_mib: 0 };
+    let mut scene =
+        Scene { agent, session, id, answer, said: String::new(), stop: None, after_stop: None, later_mib: 0 };
     for line in text.lines() {
         if !scene.play(line) {
             break;
@@ -73,10 +82,13 @@ pub(super) fn prompt(agent: &Agent, message: &Value) {
     if !scene.said.is_empty() {
         agent.store.remember(session, &chunk("agent_message_chunk", &scene.answer, &scene.said));
     }
-    match scene.stop {
+    let is_cancelled = agent.is_cancelled(session);
+    match scene.stop.or(scene.after_stop.filter(|_| is_cancelled)) {
+        Some(Stop::Mute) => {}
+        Some(Stop::Exit) => std::process::exit(3),
         Some(Stop::Failed(text)) => agent.refuse(id, -32603, &text),
         Some(Stop::Reason(reason)) => agent.answer(id, json!({"stopReason": reason})),
-        None if agent.is_cancelled(session) => agent.answer(id, json!({"stopReason": "cancelled"})),
+        None if is_cancelled => agent.answer(id, json!({"stopReason": "cancelled"})),
         None => agent.answer(
             id,
             json!({"stopReason": "end_turn", "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8}}),
@@ -94,16 +106,22 @@ pub(super) fn prompt(agent: &Agent, message: &Value) {
 struct Scene<'a> {
     agent: &'a Agent,
     session: &'a str,
+    /// Of the prompt.
+    id: &'a Value,
     /// The id of the answer's message.
     answer: String,
     said: String,
     stop: Option<Stop>,
+    /// How it ends if it is cancelled.
+    after_stop: Option<Stop>,
     later_mib: usize,
 }
 
 enum Stop {
     Failed(String),
     Reason(String),
+    Exit,
+    Mute,
 }
 
 impl Scene<'_> {
@@ -128,11 +146,16 @@ impl Scene<'_> {
             }
             "edit" => self.update(json!({"sessionUpdate": "tool_call", "toolCallId": name, "title": "Edit", "kind": "edit",
                 "status": "completed", "content": [{"type": "diff", "path": text, "oldText": "old\n", "newText": "new\n"}]})),
+            "hard" => self.say(&format!("```{name}\n{}```\n\n", hard_lines(text))),
+            "hard-edit" => self.update(json!({"sessionUpdate": "tool_call", "toolCallId": name, "title": "Edit",
+                "kind": "edit", "status": "completed",
+                "content": [{"type": "diff", "path": text, "oldText": "old\n", "newText": hard_lines("-a")}]})),
             "leave" | "leave-always" => self.leave(name, word == "leave-always"),
             "read" => {
                 let answer = self.ask("fs/read_text_file", json!({"path": rest}));
                 self.say(&outcome(&answer, "content"));
             }
+            "print" => self.prints(count(name), count(text)),
             "reads" => self.reads(count(name), text),
             "write" => {
                 let (path, text) = rest.split_once('=').unwrap_or((rest, ""));
@@ -172,6 +195,23 @@ impl Scene<'_> {
             }
             "paced" => self.paced(count(name), text),
             "unended" => self.agent.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd"),
+            "after-stop" => {
+                self.after_stop = Some(match rest.split_once(' ').unwrap_or((rest, "")) {
+                    ("error", text) => Stop::Failed(text.into()),
+                    ("exit", _) => Stop::Exit,
+                    ("mute", _) => Stop::Mute,
+                    _ => Stop::Reason(rest.into()),
+                });
+            }
+            "raw" => {
+                let line = rest.replace("@session", self.session).replace("@id", &self.id.to_string());
+                self.agent.write(format!("{line}\n").as_bytes());
+            }
+            "bytes" => self.agent.write(&[&crate::from_hex(rest)[..], b"\n"].concat()),
+            "mute" => {
+                self.stop = Some(Stop::Mute);
+                return false;
+            }
             "hold" => return self.agent.hold(rest, self.session),
             "deaf" => return self.agent.hold(rest, ""),
             "exit" => std::process::exit(i32::try_from(count(rest)).unwrap_or(1)),
@@ -302,6 +342,28 @@ impl Scene<'_> {
         self.say(&format!("{} {}", exit["result"], output["result"]));
     }
 
+    /// All of them stay open until what is kept of each was asked for.
+    fn prints(&mut self, count: usize, bytes: usize) {
+        let line = format!("yes | head -c {bytes}");
+        let mut terminals = Vec::new();
+        for _ in 0..count {
+            let created = self.ask("terminal/create", json!({"command": line, "outputByteLimit": bytes}));
+            let Some(terminal) = created["result"]["terminalId"].as_str().map(str::to_owned) else {
+                self.say(&outcome(&created, ""));
+                break;
+            };
+            self.ask("terminal/wait_for_exit", json!({"terminalId": terminal}));
+            terminals.push(terminal);
+        }
+        let mut kept = Vec::new();
+        for terminal in terminals {
+            let output = self.ask("terminal/output", json!({"terminalId": terminal}));
+            let length = output["result"]["output"].as_str().map_or(0, str::len);
+            kept.push(format!("{length}{}", if output["result"]["truncated"] == true { " cut" } else { "" }));
+        }
+        self.say(&kept.join(", "));
+    }
+
     fn reads(&mut self, times: usize, path: &str) {
         let params = json!({"sessionId": self.session, "path": path});
         let read = || self.agent.ask("fs/read_text_file", &params)["result"]["content"].as_str().map_or(0, str::len);
@@ -364,4 +426,9 @@ fn close_output() {
     if let Ok(null) = std::fs::OpenOptions::new().write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(null);
     }
+}
+
+fn hard_lines(unit: &str) -> String {
+    let line: String = unit.chars().cycle().take(480).collect();
+    format!("{line}\n").repeat(30)
 }

@@ -1,0 +1,63 @@
+//! What a project's directory is to the hub besides a place for agents: it is opened in an editor, its sessions begin with its
+//! defaults, and directories that may become projects are suggested.
+
+use std::path::PathBuf;
+
+use protocol::{AgentSessionId, OpenTarget, Project, RecentDirectory, RecentSource, ServerSettings};
+use providers::fault::contained;
+use providers::{Provider, ProviderError};
+
+use super::HubCore;
+use crate::error::ServiceError;
+
+impl HubCore {
+    /// Opens a directory that is known here, never one that a window names.
+    pub(crate) async fn open_in(&self, target: OpenTarget, directory: PathBuf) -> Result<(), ServiceError> {
+        crate::opener::open(target, self.catalog.settings(), &directory, self.facts.has_display).await
+    }
+
+    pub(crate) async fn settings(&self) -> ServerSettings {
+        let settings = self.catalog.settings();
+        let described = tokio::task::spawn_blocking(move || crate::opener::describe(&settings)).await;
+        described.unwrap_or_default()
+    }
+
+    /// Directories that the user worked in and that are no projects: those removed in this run, then those in the agents'
+    /// own records, newest first.
+    pub(crate) async fn recent_directories(&self) -> Vec<RecentDirectory> {
+        let mut candidates: Vec<_> =
+            self.catalog.removed_projects().into_iter().map(|path| (path, RecentSource::Removed)).collect();
+        for provider in self.registry.iter() {
+            let known = contained(provider.recent_directories()).await.unwrap_or_default();
+            candidates.extend(known.into_iter().map(|path| (path, RecentSource::Agent)));
+        }
+        let projects = self.catalog.projects();
+        let looked = tokio::task::spawn_blocking(move || catalog::recent_directories(candidates, &projects)).await;
+        looked.unwrap_or_default()
+    }
+}
+
+/// Switches a session that was just created to its project's defaults. The provider reports them like every other choice,
+/// so they are kept with the session.
+pub(super) async fn set_defaults(
+    provider: &dyn Provider,
+    id: &AgentSessionId,
+    project: &Project,
+) -> Result<(), ServiceError> {
+    let Some(defaults) = project.defaults.as_ref().filter(|defaults| defaults.cli_type == *provider.cli_type()) else {
+        return Ok(());
+    };
+    for (option, value) in &defaults.options {
+        let set =
+            contained(provider.set_option(id, option, value)).await.map_err(|fault| ServiceError::fault(&fault))?;
+        set.map_err(|error| {
+            let detail = format!(
+                "the default {option} {value:?} of {} could not be set: {error}. Change it in the project's menu, under \
+                 Defaults.",
+                project.name
+            );
+            ProviderError::CreateFailed { detail }
+        })?;
+    }
+    Ok(())
+}

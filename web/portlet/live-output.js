@@ -1,0 +1,16 @@
+// live-output.js: which agents send what a command prints while it runs. It is known of an agent once it has done so.
+import { loadRecord, save } from "../shared/storage.js";
+
+const KEY = "live-output";
+/** @type {Set<string>} */
+const known = new Set();
+
+/** @param {string} cliType */
+export const sendsLiveOutput = (cliType) => known.has(cliType) || loadRecord(KEY)[cliType] === true;
+
+/** @param {string} cliType */
+export function noteLiveOutput(cliType) {
+  if (known.has(cliType)) return;
+  known.add(cliType);
+  save(KEY, { ...loadRecord(KEY), [cliType]: true });
+}
