@@ -13,6 +13,7 @@ use crate::ending::{LastTurn, Unseen};
 use crate::error::CatalogError;
 use crate::files::FileKind;
 use crate::record::{ProjectRecord, SessionRecord};
+use crate::usage::UsageByDay;
 
 /// What moves with every message and every end of a turn, and may be on the disk a moment later.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct Touch {
     pub(crate) unanswered: Option<String>,
     pub(crate) unseen: Option<Unseen>,
     pub(crate) last_turn: Option<LastTurn>,
+    pub(crate) usage: UsageByDay,
 }
 
 impl Touch {
@@ -31,6 +33,7 @@ impl Touch {
             unanswered: session.unanswered.clone(),
             unseen: session.unseen.clone(),
             last_turn: session.last_turn.clone(),
+            usage: session.usage.clone(),
         }
     }
 }
@@ -209,6 +212,7 @@ impl Books {
                 | replace(&mut session.unanswered, &touch.unanswered)
                 | replace(&mut session.unseen, &touch.unseen)
                 | replace(&mut session.last_turn, &touch.last_turn)
+                | replace(&mut session.usage, &touch.usage)
         };
         // An unknown id is nothing to touch.
         self.edit(id, later).unwrap_or(false)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use protocol::{PathCompletion, Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
+use protocol::{PathCompletion, Project, ProjectDefaults, ProjectId, SessionId, Timestamp, Usage};
 use serde_json::Map;
 
 use crate::books::Change;
@@ -258,10 +258,20 @@ impl Catalog {
         });
     }
 
-    /// A turn came to its end. That end, and whether somebody still has to look at it, are saved in one write with the rest
-    /// of [`Self::turn_ended`]: a crash loses both or neither.
-    pub fn turn_ended_with(&self, id: &SessionId, at: Timestamp, end: TurnEnd, unseen: Option<Unseen>) {
+    /// A turn came to its end. That end, what the turn used, and whether somebody still has to look at it, are saved in one
+    /// write with the rest of [`Self::turn_ended`]: a crash loses all of it or nothing.
+    pub fn turn_ended_with(
+        &self,
+        id: &SessionId,
+        at: Timestamp,
+        end: TurnEnd,
+        unseen: Option<Unseen>,
+        usage: Option<&Usage>,
+    ) {
         self.shared().touch(id, |touch| {
+            if let Some(usage) = usage {
+                touch.usage.add(at, usage);
+            }
             let started_at = std::mem::replace(&mut touch.at, at);
             // A turn that no message began has no record of its own.
             if let Some(message) = touch.unanswered.take() {

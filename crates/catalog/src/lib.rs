@@ -23,6 +23,7 @@ mod redirect;
 mod settings;
 mod titles;
 mod token;
+mod usage;
 mod visit;
 mod writer;
 
@@ -38,4 +39,5 @@ pub use redirect::RedirectFile;
 pub use settings::{CommandWords, Settings, SettingsChange};
 pub use titles::title_from;
 pub use token::random_secret;
+pub use usage::{DayUsage, UsageByDay, day_of};
 pub use visit::{DirectoryState, DiskState, ListState, TokenState, Visit};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ending::{LastTurn, Unseen, lenient};
+use crate::usage::UsageByDay;
 
 /// The title of a session until its first message.
 pub const NEW_SESSION_TITLE: &str = "New Session";
@@ -84,6 +85,8 @@ pub struct SessionRecord {
     pub unseen: Option<Unseen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
+    #[serde(skip_serializing_if = "UsageByDay::is_empty")]
+    pub usage: UsageByDay,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -104,6 +107,7 @@ impl SessionRecord {
             unanswered: None,
             unseen: None,
             last_turn: None,
+            usage: UsageByDay::default(),
             extra: Map::new(),
         }
     }
@@ -128,6 +132,8 @@ struct Written {
     unseen: Option<Unseen>,
     #[serde(default, deserialize_with = "lenient")]
     last_turn: Option<LastTurn>,
+    #[serde(default, deserialize_with = "lenient")]
+    usage: Option<UsageByDay>,
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
@@ -148,6 +154,7 @@ impl From<Written> for SessionRecord {
             unanswered: written.unanswered,
             unseen: written.unseen,
             last_turn: written.last_turn,
+            usage: written.usage.unwrap_or_default(),
             extra: written.extra,
         }
     }

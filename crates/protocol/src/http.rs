@@ -51,6 +51,46 @@ pub struct SentBody {
     pub turn_id: TurnId,
 }
 
+/// Answer of `GET /api/usage`: what sessions used, one row per session and day, newest day first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageBody {
+    /// Today, in the time zone of the server.
+    pub today: String,
+    pub rows: Vec<UsageRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageRow {
+    /// As in `2026-11-18`.
+    pub day: String,
+    pub session_id: SessionId,
+    pub title: String,
+    pub project_id: ProjectId,
+    /// Missing when the project was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_name: Option<String>,
+    pub cli_type: CliType,
+    pub turns: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_input_tokens: u64,
+    pub cache_creation_input_tokens: u64,
+    /// Missing when the agent reported no cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl UsageRow {
+    /// Of every kind.
+    pub fn tokens(&self) -> u64 {
+        let kinds =
+            [self.input_tokens, self.output_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens];
+        kinds.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
 /// Answer of `POST /api/ticket`: where a browser gets in, once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicketBody {

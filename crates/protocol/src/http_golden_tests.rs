@@ -37,6 +37,22 @@ fn every_body_of_the_http_api_has_its_golden_file_and_is_read_back() {
     );
     check_body("send", &SendBody { content: "Hello".into() });
     check_body("sent", &SentBody { turn_id: turn_id() });
+    let row = UsageRow {
+        day: "2026-11-18".into(),
+        session_id: session_id.clone(),
+        title: "Fix the login".into(),
+        project_id: project().id,
+        project_name: Some(project().name),
+        cli_type: session_id.cli_type(),
+        turns: 3,
+        input_tokens: 1200,
+        output_tokens: 340,
+        cache_read_input_tokens: 56_000,
+        cache_creation_input_tokens: 780,
+        cost_usd: Some(0.25),
+    };
+    assert_eq!(row.tokens(), 58_320);
+    check_body("usage", &UsageBody { today: "2026-11-18".into(), rows: vec![row] });
     let path = "/?token=once-0123".to_owned();
     check_body("ticket", &TicketBody { path, file: Some("/home/dev/.liminal-builder/.open-0123.html".into()) });
     let at = Timestamp::from_unix_ms(1_700_000_000_000);

@@ -8,6 +8,7 @@ mod drain;
 mod entries;
 mod renamed;
 mod restored;
+mod usage;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

@@ -215,7 +215,7 @@ async fn an_end_that_nobody_has_seen_is_kept_until_somebody_looks() {
     let unseen =
         Unseen { kind: UnseenKind::Error, reason: Some("Turn failed: x".into()), since: at(2000), extra: Map::new() };
     catalog.turn_begins(&id, at(1000), "Fix it");
-    catalog.turn_ended_with(&id, at(2000), TurnEnd::error("X", "x"), Some(unseen.clone()));
+    catalog.turn_ended_with(&id, at(2000), TurnEnd::error("X", "x"), Some(unseen.clone()), None);
     drop(catalog);
 
     let catalog = home.open();
@@ -238,7 +238,7 @@ async fn an_end_that_nobody_has_seen_is_kept_until_somebody_looks() {
     let catalog = home.open();
     assert_eq!(catalog.session(&id).unwrap().unseen, None);
     catalog.turn_begins(&id, at(3000), "Again");
-    catalog.turn_ended_with(&id, at(4000), TurnEnd::Completed, None);
+    catalog.turn_ended_with(&id, at(4000), TurnEnd::Completed, None, None);
     catalog.flush().await.unwrap();
     let kept = &home.json("sessions.json")["sessions"][0]["lastTurn"];
     assert_eq!((kept["mood"].as_str(), kept["end"]["status"].as_str()), (Some("good"), Some("completed")));

@@ -17,6 +17,7 @@ mod output;
 mod send;
 mod session_name;
 mod transcript;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Open(open::Args),
     /// List the browsers that were let in, or take that back
     Browsers(browsers::Args),
+    /// Show tokens and cost per day, project or session, as the agents reported them
+    Usage(usage::Args),
     /// Check agents, data directory, disk, port, secret and page, and say what to do
     Doctor(doctor::Args),
     /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
@@ -60,6 +63,7 @@ impl Command {
             Self::Cancel(args) => args.json,
             Self::Open(args) => args.json,
             Self::Browsers(args) => args.json(),
+            Self::Usage(args) => args.json,
             Self::Doctor(args) => args.json,
             Self::DemoAgent => false,
         }
@@ -88,6 +92,7 @@ async fn obey(command: &Command, settings: &Settings) -> Result<ExitCode, Failur
         Command::Cancel(args) => cancel::run(args, &server()?).await,
         Command::Open(args) => open::run(args, &server()?).await,
         Command::Browsers(args) => browsers::run(args, &server()?).await,
+        Command::Usage(args) => usage::run(args, &server()?).await,
         Command::Doctor(args) => doctor::run(args, settings, &visit).await,
         Command::DemoAgent => Ok(demo_agent::run()),
     }

@@ -7,6 +7,7 @@ mod health;
 pub(crate) mod openapi;
 mod session;
 mod ticket;
+mod usage;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -31,6 +32,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/api/ticket", post(ticket::issue))
         .route("/api/browsers", get(browsers::list))
         .route("/api/browsers/revoke", post(browsers::revoke))
+        .route("/api/usage", get(usage::usage))
         .route("/api/session/list", get(session::list))
         .route("/api/session/{id}/status", get(session::status))
         .merge(changes(&app))

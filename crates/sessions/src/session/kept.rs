@@ -62,10 +62,15 @@ impl Session {
 
     /// A turn ended. That, and that nobody has seen it yet, are on the disk within half a second.
     pub(super) fn keep_end(&mut self, event: &TurnEvent) {
+        let mut used = None;
         let end = match event {
             TurnEvent::TurnStarted { .. } => return,
-            TurnEvent::TurnComplete { status: TurnStatus::Completed, .. } => TurnEnd::Completed,
-            TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => {
+            TurnEvent::TurnComplete { status: TurnStatus::Completed, usage, .. } => {
+                used = usage.as_ref();
+                TurnEnd::Completed
+            }
+            TurnEvent::TurnComplete { status: TurnStatus::Cancelled, usage, .. } => {
+                used = usage.as_ref();
                 if self.hub.is_stopping() {
                     self.watch.stopped_with_server();
                 }
@@ -75,7 +80,7 @@ impl Session {
         };
         let now = now();
         let unseen = self.watch.to_keep(&self.state, now);
-        self.hub.catalog().turn_ended_with(&self.id, now, end, unseen);
+        self.hub.catalog().turn_ended_with(&self.id, now, end, unseen, used);
     }
 
     /// The catalog knows what somebody still has to look at. Costs a comparison when nothing changed.
