@@ -1,6 +1,7 @@
 // status-line.js: the line above the input: what goes on, or how the last turn ended.
 import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph } from "../shared/icons.js";
+import { money } from "../shared/money.js";
 import { compact, elapsed } from "../shared/time.js";
 import { agentName, connectionOf } from "./connection.js";
 import { kindOf } from "./tool-words.js";
@@ -72,7 +73,7 @@ export function statusOf(session, now) {
   if (!record.endedAt || !record.startedAt) return quiet;
   const calls = last.items.filter((id) => state.items.get(id)?.type === "tool_call").length;
   const tokens = record.usage ? record.usage.inputTokens + record.usage.outputTokens + (record.usage.cacheReadInputTokens ?? 0) + (record.usage.cacheCreationInputTokens ?? 0) : 0;
-  const parts = [`Finished in ${elapsed(Date.parse(record.endedAt) - Date.parse(record.startedAt))}`, calls ? `${calls} tool ${calls === 1 ? "call" : "calls"}` : "", tokens ? `${compact(tokens)} tokens` : ""];
+  const parts = [`Finished in ${elapsed(Date.parse(record.endedAt) - Date.parse(record.startedAt))}`, calls ? `${calls} tool ${calls === 1 ? "call" : "calls"}` : "", tokens ? `${compact(tokens)} tokens` : "", record.usage?.costUsd ? money(record.usage.costUsd) : ""];
   return { ...quiet, meta: parts.filter(Boolean).join(" · ") };
 }
 

@@ -14,6 +14,7 @@ import { openPicker } from "./picker.js";
 import { removeProject } from "./remove-project.js";
 import { createReview } from "./review.js";
 import { openShortcuts } from "./shortcuts.js";
+import { openUsage } from "./usage.js";
 
 /** @typedef {import("../shared/menu.js").MenuEntry} MenuEntry */
 /** @typedef {HTMLElement | { x: number, y: number }} Place */
@@ -191,6 +192,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
   /** @param {string} text @param {string} words */
   const copy = async (text, words) => void toast((await copyText(text)) ? words : "Could not copy");
 
+  const usage = () => void openUsage({ open, isOpenable: (id) => store.state.sessions.has(id) });
+
   /** @returns {import("./palette.js").PaletteCommand[]} */
   const paletteCommands = () => [
     { label: "New session", icon: "plus", keys: nav("N"), run: () => newSession() },
@@ -210,6 +213,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
     { label: "Change theme", icon: "moon", run: changeTheme },
     { label: "Keyboard shortcuts", icon: "list", keys: "?", run: openShortcuts },
+    { label: "Usage: tokens and cost", icon: "list", run: usage },
     { label: "Settings", icon: "gear", run: settings },
   ];
 
@@ -223,6 +227,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
     theme: changeTheme,
     settings,
+    usage,
     "new-session": () => newSession(),
     "add-project": () => openAddProject(actions.adding()),
     "close-tab": () => {

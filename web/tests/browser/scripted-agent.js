@@ -157,6 +157,10 @@ const SCENES = {
   fail: async () => {
     throw new Error("rate limit");
   },
+  spend: async (id) => {
+    say(id, { sessionUpdate: "usage_update", used: 8, size: 200_000, cost: { amount: 0.5, currency: "USD" } });
+    say(id, chunk("Spent."));
+  },
 };
 
 const modelOption = (/** @type {string} */ currentValue) => ({ id: "model", name: "Model", category: "model", type: "select", currentValue, options: [{ value: "high", name: "gpt-5-codex · high" }, { value: "low", name: "gpt-5-codex · low" }] });
@@ -212,7 +216,8 @@ const METHODS = {
     if (story) await story({ say: (update) => say(sessionId, update), cwd: session.cwd, wait: (name) => released(session.cwd, () => session.cancelled, name) });
     else if (words.startsWith("repeat: ")) say(sessionId, chunk(words.slice("repeat: ".length)));
     else await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
-    return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
+    const usage = scene === "spend" ? { usage: { inputTokens: 3, outputTokens: 5, totalTokens: 8 } } : {};
+    return { stopReason: session.cancelled ? "cancelled" : "end_turn", ...usage };
   },
 };
 

@@ -30,4 +30,5 @@ mod stop;
 mod stress;
 mod tickets;
 mod upgrade;
+mod usage;
 mod windows;
