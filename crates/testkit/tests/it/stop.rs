@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use protocol::{
-    Attention, ClientMessage, Continuity, ServerMessage, SessionId, SessionState, TurnEvent, TurnRecordStatus, TurnStatus,
+    Attention, ClientMessage, Continuity, ServerMessage, SessionId, SessionState, TurnEvent, TurnRecordStatus,
+    TurnStatus,
 };
 use testkit::{Desk, Screen, Window, programs, within};
 
