@@ -85,6 +85,9 @@ function bannersOf({ context, failed, error, loaded, online }, retryMs) {
   }
   // Nothing could be shown yet: why not is the news.
   if (failed && !loaded) return [loadFailure(failed, "No conversation could be shown.", context)];
+  if (connection === "disconnected" && context.session.hangs) {
+    return [{ key: "hangs", kind: "danger", title: `${name} hangs.`, text: error?.message ?? "It did not stop its work when asked to. Nothing written so far is lost; the conversation can go on after a restart.", action: { name: "reconnect", label: "Restart", primary: true } }];
+  }
   if (connection === "disconnected") {
     return [{ key: "lost", kind: "danger", title: `Connection to ${name} lost.`, text: error?.message ?? "Nothing written so far is lost; the conversation can go on after reconnecting.", ...detail, ...install(error, context), action: { name: "reconnect", label: "Reconnect", primary: true } }];
   }

@@ -148,7 +148,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     const connection = connectionOf(session.state);
     const off = !isReady();
     setAttribute(input, "aria-label", `Message ${name}`);
-    setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message" : connection === "reconnecting" ? `Reconnecting to ${name}…` : connection === "unknown" ? "Liminal Builder is not running" : `Message ${name}…`);
+    setAttribute(input, "placeholder", connection === "disconnected" ? `${about.session.hangs ? "Restart" : "Reconnect"} to send a message` : connection === "reconnecting" ? `Reconnecting to ${name}…` : connection === "unknown" ? "Liminal Builder is not running" : `Message ${name}…`);
     setAttribute(form, "data-off", off);
     const isOff = connection === "disconnected" || connection === "reconnecting";
     if (isOff && document.activeElement === input) awaitsFocus = true;

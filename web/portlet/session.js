@@ -139,8 +139,8 @@ export function createSession(changed) {
         if (context) state.context = { ...context, session: { ...context.session, title: frame.title } };
         break;
       case "session:state": {
-        const { attention, continuity, lastActiveAt, reason, since } = frame;
-        if (context) state.context = { ...context, session: { ...context.session, attention, continuity, lastActiveAt, reason, since } };
+        const { attention, continuity, hangs, lastActiveAt, reason, since } = frame;
+        if (context) state.context = { ...context, session: { ...context.session, attention, continuity, hangs, lastActiveAt, reason, since } };
         break;
       }
       case "agent:status":

@@ -24,6 +24,10 @@ export type SessionSummary = { id: SessionId, projectId: ProjectId, title: strin
  */
 reason?: string, continuity: Continuity, 
 /**
+ * It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+ */
+hangs?: boolean, 
+/**
  * When the present attention began.
  */
 since?: Timestamp, };
@@ -32,6 +36,10 @@ export type SessionState = { attention: Attention,
  * One short line: what is asked, or what went wrong.
  */
 reason?: string, continuity: Continuity, 
+/**
+ * It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+ */
+hangs?: boolean, 
 /**
  * When the present attention began.
  */
@@ -221,6 +229,10 @@ more: boolean, since?: number, turns: Array<TurnRecord>, facts: SessionFacts, se
  * One short line: what is asked, or what went wrong.
  */
 reason?: string, continuity: Continuity, 
+/**
+ * It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+ */
+hangs?: boolean, 
 /**
  * When the present attention began.
  */

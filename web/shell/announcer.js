@@ -33,10 +33,11 @@ export function mountAnnouncer(root, agentName) {
 }
 
 /** @param {SessionSummary} session @param {string} agent */
-function sentence({ attention, title, reason }, agent) {
+function sentence({ attention, title, reason, hangs }, agent) {
   if (attention === "needs_permission") return `${agent} needs permission in ${title}`;
   if (attention === "finished") return `Finished: ${title}`;
   if (attention === "error") return `${reason ?? "Turn failed"}: ${title}`;
+  if (attention === "disconnected" && hangs) return `${agent} hangs: ${title}`;
   if (attention === "disconnected") return `Connection to ${agent} lost: ${title}`;
   return "";
 }

@@ -26,8 +26,10 @@ export function listNeeds(sessions, agents, watched = null) {
   const lost = new Map();
   for (const session of sessions) {
     const isSeen = session.id === watched && session.attention !== "needs_permission";
-    if (needsYou(session.attention) && !isSeen) waiting.push(needOf(session));
-    if (session.attention === "disconnected") lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
+    // Its agent runs and serves others: it is this session that needs a restart.
+    const hangs = session.attention === "disconnected" && session.hangs;
+    if ((needsYou(session.attention) || hangs) && !isSeen) waiting.push(needOf(session));
+    if (session.attention === "disconnected" && !hangs) lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
   }
   waiting.sort((a, b) => rank(a) - rank(b) || oldestFirst(a, b));
   /** @type {Need[]} */

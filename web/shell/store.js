@@ -166,8 +166,8 @@ export function createStore() {
         patch(frame.sessionId, { title: frame.title });
         break;
       case "session:state": {
-        const { attention, continuity, lastActiveAt, reason, since } = frame;
-        patch(frame.sessionId, { attention, continuity, lastActiveAt, reason, since });
+        const { attention, continuity, hangs, lastActiveAt, reason, since } = frame;
+        patch(frame.sessionId, { attention, continuity, hangs, lastActiveAt, reason, since });
         break;
       }
       case "agent:list":

@@ -82,6 +82,7 @@ pub(crate) fn state() -> SessionState {
         attention: Attention::Working,
         reason: Some("Run cargo test".into()),
         continuity: Continuity::Live,
+        hangs: true,
         since: Some(at()),
     }
 }

@@ -60,6 +60,10 @@ pub struct SessionState {
     #[cfg_attr(test, ts(optional))]
     pub reason: Option<String>,
     pub continuity: Continuity,
+    /// It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
+    pub hangs: bool,
     /// When the present attention began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]

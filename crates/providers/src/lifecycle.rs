@@ -157,6 +157,7 @@ impl Lifecycle {
             attempts_max: attempt.map(|_| RESTARTS_MAX),
             retry_in_ms,
             needs_login: false,
+            hangs: false,
             detail: self.detail.clone(),
         }
     }

@@ -175,6 +175,8 @@ pub struct StatusReport {
     pub retry_in_ms: Option<u64>,
     /// Why it was lost, with the end of its standard error.
     pub detail: Option<String>,
+    /// It runs, but did not stop when asked to. Only said of one session.
+    pub hangs: bool,
     /// Its last turn failed because it is not logged in. Only said of the agent as a whole.
     pub needs_login: bool,
 }

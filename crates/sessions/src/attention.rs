@@ -18,6 +18,8 @@ pub(crate) struct Watch {
     process: AgentStatus,
     /// Why the process was lost, in one line.
     loss: Option<String>,
+    /// It is not lost: it does not stop.
+    hangs: bool,
     continuity: Continuity,
 }
 
@@ -75,8 +77,14 @@ impl Watch {
 
     /// `detail` says why it was lost; its first line is what a sidebar has room for.
     pub(crate) fn process(&mut self, status: AgentStatus, detail: Option<&str>) {
-        self.process = status;
+        (self.process, self.hangs) = (status, false);
         self.loss = detail.map(short).filter(|line| !line.is_empty());
+    }
+
+    /// The process runs, and is out of reach for this session until it is restarted.
+    pub(crate) fn hangs(&mut self, detail: Option<&str>) {
+        self.process(AgentStatus::Disconnected, detail);
+        self.hangs = true;
     }
 
     pub(crate) fn fault(&mut self, words: String) {
@@ -113,7 +121,8 @@ impl Watch {
             (None, AgentStatus::Idle | AgentStatus::Connected) => (Attention::Idle, None),
         };
         let since = if before.attention == attention { before.since } else { Some(now) };
-        SessionState { attention, reason, continuity: self.continuity, since }
+        let hangs = self.hangs && attention == Attention::Disconnected;
+        SessionState { attention, reason, continuity: self.continuity, hangs, since }
     }
 }
 
@@ -209,6 +218,20 @@ mod tests {
         assert_eq!(again.state(&dormant(&kept), Timestamp::from_unix_ms(99)), shown);
         again.seen();
         assert_eq!(again.to_keep(&shown, Timestamp::from_unix_ms(99)), None);
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_not_called_lost_and_a_restart_ends_that() {
+        let mut watch = Watch::default();
+        let state = |watch: &Watch| watch.state(&SessionState::default(), Timestamp::default());
+        watch.hangs(Some("It hangs."));
+        assert_eq!((state(&watch).attention, state(&watch).hangs), (Attention::Disconnected, true));
+        assert_eq!(state(&watch).reason.as_deref(), Some("It hangs."));
+        watch.turn(&failed());
+        assert!(!state(&watch).hangs, "what shows is the error");
+        watch.process(AgentStatus::Disconnected, None);
+        watch.seen();
+        assert_eq!((state(&watch).attention, state(&watch).hangs), (Attention::Disconnected, false));
     }
 
     #[test]

@@ -92,6 +92,34 @@ test("a start is cancelled by a press as slow as a hand, while its time runs on"
   await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
+test("an agent that does not stop hangs in its session, which offers Restart, and its other session goes on", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const other = await newSession(shell, "ferry");
+  await send(other, "hold");
+  await expect(other.getByText("The first part.")).toBeVisible();
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "deaf");
+  await expect(frame.getByText("I do not listen.")).toBeVisible();
+  await frame.getByRole("button", { name: "Stop" }).click();
+  await expect(frame.locator(".turn-end")).toHaveText("Stopped", { timeout: 9_000 });
+  await expect(frame.getByText("Scripted hangs.", { exact: true })).toBeVisible();
+  await expect(frame.getByText("Connection to Scripted lost.")).toHaveCount(0);
+  await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Restart to send a message");
+  await expect(shell.locator("#footer")).toContainText("Scripted: Connected");
+  app.release("ferry");
+  await sessionRow(shell, "hold").click();
+  await expect(current(shell).getByText("The first part. The second part.")).toBeVisible();
+  await expect(shell.locator("#inbox .inbox-row", { hasText: "deaf" })).toBeVisible();
+  await sessionRow(shell, "deaf").click();
+  // A window that comes later is told the same.
+  await shell.reload();
+  await expect(current(shell).getByText("Scripted hangs.", { exact: true })).toBeVisible();
+  await current(shell).getByRole("button", { name: "Restart", exact: true }).click();
+  await expect(current(shell).locator("textarea")).toBeEnabled();
+  await send(current(shell), "hello again");
+  await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
+});
+
 test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async ({ startApp, page }) => {
   const app = await startApp({ env: { CODEX_ACP_CMD: "no-such-program-here" } });
   await page.goto(app.link);

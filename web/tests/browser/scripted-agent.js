@@ -60,6 +60,10 @@ const SCENES = {
     await released(cwd, cancelled);
     if (!cancelled()) say(id, chunk("The second part."));
   },
+  deaf: async (id, cwd) => {
+    say(id, chunk("I do not listen."));
+    await released(cwd, undefined, "listen");
+  },
   learn: async (id, cwd, cancelled) => {
     say(id, chunk("I am learning."));
     await released(cwd, cancelled);

@@ -15,7 +15,7 @@ test("a message that lacks a field is not taken for one", () => {
   for (const [name, message] of goldens("server.")) {
     for (const field of Object.keys(message)) {
       const { [field]: _, ...rest } = message;
-      const optional = new Set(["requestId", "since", "reason", "field", "detail", "sessionId", "cliType", "installHint", "attempt", "attemptsMax", "retryInMs"]);
+      const optional = new Set(["requestId", "since", "reason", "hangs", "field", "detail", "sessionId", "cliType", "installHint", "attempt", "attemptsMax", "retryInMs"]);
       if (optional.has(field) && !(field === "sessionId" && message.type.startsWith("session:")) && !(field === "cliType" && message.type === "agent:status")) continue;
       assert.ok(!isServerMessage(rest), `${name} without ${field}`);
     }

@@ -8,7 +8,7 @@ import { goldens } from "./goldens.js";
 
 const base = goldens("server.session.created")[0]?.[1].session;
 /** @param {string} id @param {any} attention @param {string} since @param {object} [more] */
-const session = (id, attention, since, more = {}) => ({ ...base, id, attention, since: `2026-11-15T${since}:00.000Z`, reason: undefined, ...more });
+const session = (id, attention, since, more = {}) => ({ ...base, id, attention, since: `2026-11-15T${since}:00.000Z`, reason: undefined, hangs: undefined, ...more });
 const agent = goldens("server.agent.list")[0]?.[1].agents[0];
 
 test("requests come before errors, the oldest first; what is finished is a list of its own", () => {
@@ -23,6 +23,12 @@ test("an agent that was lost stands first, once, with its sessions", () => {
   assert.equal(first?.kind === "agent" && first.sessions.length, 2);
   assert.equal(first?.since, "2026-11-15T11:59:00.000Z");
   assert.equal(second?.key, "p");
+});
+
+test("a session whose agent hangs stands for itself: the agent is not lost", () => {
+  const all = [session("h", "disconnected", "12:00", { hangs: true, reason: "Codex hangs" }), session("p", "needs_permission", "12:01")];
+  assert.deepEqual(listNeeds(all, [agent]).map(({ kind, key }) => [kind, key]), [["session", "p"], ["session", "h"]]);
+  assert.deepEqual(listNeeds(all, [agent], "h").map(({ key }) => key), ["p"]);
 });
 
 test("the reason is the server's, else the state's own words", () => {

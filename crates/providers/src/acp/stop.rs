@@ -91,6 +91,6 @@ impl Session {
     pub(super) fn hanging_status(&self) -> StatusReport {
         let name = &self.context.agent.name;
         let detail = Some(format!("{name} did not stop its work when asked to, and hangs. Restart it to go on here."));
-        StatusReport { status: AgentStatus::Disconnected, detail, ..StatusReport::default() }
+        StatusReport { status: AgentStatus::Disconnected, detail, hangs: true, ..StatusReport::default() }
     }
 }

@@ -47,14 +47,16 @@ pub struct LiveMarkdown {
     changes: Changes,
     /// How much of the text the blocks show: all, but for what is held back at its end.
     shown: usize,
-    /// The tail was a flood of open brackets when it was parsed last.
-    is_flood: bool,
+    /// How much of the tail each chunk has parsed again, if that is a flood of marks; else 0.
+    flood_bytes: usize,
 }
 
-/// So many brackets that are not closed in one tail are a flood, never something that is written to be read. Each of them
-/// keeps the tail open from its start: it would be parsed from there at every chunk. A flood is parsed again only after it
-/// has grown by a part of it; all other texts are shown to their end at once.
-const OPEN_BRACKETS_MAX: usize = 2_000;
+/// So many marks in what each chunk has parsed again are a flood, never something that is written to be read: no place was
+/// found behind which the parser could start. A flood is parsed again only after it has grown by a part of it; all other
+/// texts are shown to their end at once.
+const FLOOD_MARKS_MIN: usize = 2_000;
+/// What may have to be closed, or may close something, far away.
+const MARKS: &[u8] = b"[]*_`~<";
 /// How large a part: all that is parsed for a flood is then at most so many times as much as the text.
 const FLOOD_PARTS: usize = 64;
 
@@ -96,7 +98,7 @@ impl LiveMarkdown {
             return self.record(first_tail_block, changed);
         }
         let waiting = &self.text[self.shown..];
-        if self.is_flood && waiting.len() < source.len() / FLOOD_PARTS && !waiting.contains("\n\n") {
+        if waiting.len() < self.flood_bytes / FLOOD_PARTS && !waiting.contains("\n\n") {
             return;
         }
         self.render(Ending::Open);
@@ -110,7 +112,7 @@ impl LiveMarkdown {
     }
 
     /// How much of the text is shown, in bytes as [`text_len`](Self::text_len) counts them. It is all of it, but for a link
-    /// definition in a last line that may still grow, and for the end of a flood of open brackets. [`finish`](Self::finish)
+    /// definition in a last line that may still grow, and for the end of a flood of marks. [`finish`](Self::finish)
     /// shows the rest.
     pub fn shown_len(&self) -> usize {
         self.shown
@@ -118,7 +120,9 @@ impl LiveMarkdown {
 
     fn render(&mut self, ending: Ending) {
         self.render_tail(ending);
-        self.is_flood = is_flood(&self.text[self.settled.bytes..]);
+        let tail = &self.text[self.settled.bytes..];
+        let again = &tail[self.tail.parsed_from(tail)..];
+        self.flood_bytes = if is_flood(again) { again.len() } else { 0 };
     }
 
     fn render_tail(&mut self, ending: Ending) {
@@ -209,7 +213,6 @@ impl LiveMarkdown {
     }
 }
 
-fn is_flood(tail: &str) -> bool {
-    let count = |bracket| tail.bytes().filter(|byte| *byte == bracket).count();
-    tail.len() > OPEN_BRACKETS_MAX && count(b'[') > OPEN_BRACKETS_MAX + count(b']')
+fn is_flood(text: &str) -> bool {
+    text.len() > FLOOD_MARKS_MIN && text.bytes().filter(|byte| MARKS.contains(byte)).count() > FLOOD_MARKS_MIN
 }

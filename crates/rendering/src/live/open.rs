@@ -115,6 +115,11 @@ impl OpenBlock {
         Some(rest)
     }
 
+    /// From where on the source is parsed again.
+    pub(super) fn parsed_from(&self) -> usize {
+        if self.is_broken { 0 } else { self.start.at }
+    }
+
     /// Goes back to the start of the last item or inner block.
     fn fall_back(&mut self, html: &mut OpenHtml) -> Option<()> {
         let Restart { at, html: settled, guard, .. } = self.fallback.take()?;

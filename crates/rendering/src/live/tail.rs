@@ -73,6 +73,15 @@ impl Tail {
         Some(Grown { changed })
     }
 
+    /// From where on the next chunk has the source parsed again, unless it is nothing but words.
+    pub(super) fn parsed_from(&self, source: &str) -> usize {
+        match &self.open {
+            Open::Unknown => 0,
+            Open::Fence(_) => source.len(),
+            Open::Block(open) => open.parsed_from(),
+        }
+    }
+
     /// Renders the tail's whole source.
     pub(super) fn render(&mut self, source: &str, outside: &Definitions) -> Rendered {
         self.renderer.render(source, outside)

@@ -98,8 +98,14 @@ fn a_link_definition_that_grows_is_sent_when_its_line_is_complete() {
 /// chunk was parsed from the start of the text, it took four times as long.
 #[test]
 fn a_flood_of_open_marks_takes_time_in_proportion_to_its_length() {
-    let cost = |bytes: usize| {
-        let text = "[".repeat(bytes);
+    for mark in ["[", "]", "[a]", "*a ", "_a ", "``a "] {
+        assert_flood_is_linear(mark);
+    }
+}
+
+fn assert_flood_is_linear(mark: &str) {
+    let cost = |marks: usize| {
+        let text = mark.repeat(marks);
         let measure = || {
             let start = cpu_seconds();
             streamed(&text, 16);
@@ -109,9 +115,9 @@ fn a_flood_of_open_marks_takes_time_in_proportion_to_its_length() {
         (0..2).map(|_| measure()).fold(f64::MAX, f64::min)
     };
     let (short, long) = (cost(2_500), cost(10_000));
-    println!("{:.1} times the time for 4 times the text, {long:.3} s", long / short);
+    println!("{mark:?}: {:.1} times the time for 4 times the text, {long:.3} s", long / short);
     // Where the time of one thread is not counted, both are 0.
-    assert!(long <= 9.0 * short, "it took {short} s and, for four times the text, {long} s");
+    assert!(long <= 9.0 * short, "{mark:?} took {short} s and, for four times the text, {long} s");
 }
 
 /// What this thread has used of a processor: what else the machine does is not counted. Linux only.

@@ -173,7 +173,7 @@ fn a_long_open_paragraph_is_shown_to_its_end() {
 }
 
 #[test]
-fn only_of_a_flood_of_open_brackets_is_the_end_held_back() {
+fn only_of_a_flood_of_marks_is_the_end_held_back() {
     let mut live = LiveMarkdown::new();
     for _ in 0..2_000 {
         live.push("[");

@@ -427,7 +427,10 @@ impl Session {
     }
 
     fn hear_status(&mut self, report: StatusReport) {
-        self.watch.process(report.status, report.detail.as_deref());
+        match report.hangs {
+            true => self.watch.hangs(report.detail.as_deref()),
+            false => self.watch.process(report.status, report.detail.as_deref()),
+        }
         self.hub.broadcast(ServerMessage::AgentStatus {
             cli_type: self.id.cli_type(),
             session_id: Some(self.id.clone()),

@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use protocol::{
-    Attention, ClientMessage, Continuity, ServerMessage, SessionId, TurnEvent, TurnRecordStatus, TurnStatus,
+    Attention, ClientMessage, Continuity, ServerMessage, SessionId, SessionState, TurnEvent, TurnRecordStatus,
+    TurnStatus,
 };
 use testkit::{Desk, Screen, Window, programs, within};
 
@@ -27,11 +28,11 @@ async fn stop(window: &mut Window, screen: &mut Screen) {
 }
 
 /// The state that the list of sessions shows.
-async fn attention(desk: &Desk, window: &mut Window, session: &SessionId) -> (Attention, Option<String>, Continuity) {
+async fn state(desk: &Desk, window: &mut Window, session: &SessionId) -> SessionState {
     let sessions = desk.sessions(window).await;
     let found = sessions.iter().find(|summary| summary.id == *session).cloned();
     let found = found.unwrap_or_else(|| panic!("{session} is not among {sessions:?}"));
-    (found.state.attention, found.state.reason, found.state.continuity)
+    found.state
 }
 
 #[tokio::test]
@@ -69,9 +70,9 @@ async fn an_agent_that_hangs_is_named_in_its_session_and_a_restart_goes_on() {
     stop(&mut window, &mut screen).await;
     within("word of it", async {
         loop {
-            let (attention, reason, _) = attention(&desk, &mut window, &session).await;
-            if attention == Attention::Disconnected {
-                return assert!(reason.unwrap().contains("hangs. Restart it"));
+            let state = state(&desk, &mut window, &session).await;
+            if state.attention == Attention::Disconnected {
+                return assert!(state.hangs && state.reason.unwrap().contains("hangs. Restart it"));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -86,6 +87,7 @@ async fn an_agent_that_hangs_is_named_in_its_session_and_a_restart_goes_on() {
     assert_eq!(other.said(), ["one two"], "its other sessions were not touched");
     let cli_type = session.cli_type();
     window.call(&ClientMessage::SessionReconnect { cli_type, session_id: Some(session.clone()) }).await;
+    assert!(!state(&desk, &mut window, &session).await.hangs);
     let end = screen.converse(&mut window, "say:next").await;
     assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Completed, .. }), "{end:?}");
     assert_eq!(screen.said(), ["before", "so far", "next"]);
@@ -122,7 +124,7 @@ async fn a_session_whose_agent_tells_nothing_of_it_is_a_copy_and_shows_the_messa
         let mut screen = Screen::open(&mut window, &session).await;
         assert_eq!((screen.asked(), screen.said()), (vec!["say:so far hold:never"], vec![]), "killed: {is_killed}");
         assert_eq!(screen.records.last().map(|turn| turn.status), Some(end), "killed: {is_killed}");
-        assert_eq!(attention(&desk, &mut window, &session).await.2, Continuity::Copy, "killed: {is_killed}");
+        assert_eq!(state(&desk, &mut window, &session).await.continuity, Continuity::Copy, "killed: {is_killed}");
         let answer = window.call(&ClientMessage::SessionOpen { session_id: session.clone(), since: None }).await;
         assert!(matches!(answer, ServerMessage::SessionHistory { .. }));
         screen.converse(&mut window, "say:next").await;
