@@ -56,6 +56,35 @@ test("after a reload and after a restart of the server, what is typed goes to th
   await expect(sessionRow(shell, "hello")).toBeFocused();
 });
 
+test("what is typed right after a reload, or after a key for another tab, is in the input of the session in front", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  for (const word of ["a", "b"]) {
+    const frame = await newSession(shell, "ferry");
+    await send(frame, `hello ${word}`);
+    await finished(frame);
+  }
+  for (const [title, key] of /** @type {const} */ ([["hello b", null], ["hello a", "Alt+1"]])) {
+    // The pages of the sessions come late, and the shell is there.
+    let release = () => {};
+    const released = new Promise((resolve) => (release = () => resolve(undefined)));
+    await shell.route("**/portlet", async (route) => {
+      await released;
+      await route.continue();
+    });
+    await shell.reload({ waitUntil: "commit" });
+    await expect(tab(shell, title)).toBeVisible();
+    if (key) await shell.keyboard.press(key);
+    await shell.keyboard.type("Why? Look");
+    release();
+    await expect(tab(shell, title)).toHaveAttribute("data-current", "");
+    await expect(current(shell).locator("textarea")).toBeFocused();
+    await expect(current(shell).locator("textarea")).toHaveValue("Why? Look");
+    await shell.keyboard.type(" at it");
+    await expect(current(shell).locator("textarea")).toHaveValue("Why? Look at it");
+    await shell.unroute("**/portlet");
+  }
+});
+
 test("an input that was switched off while its agent was lost has focus again when it is back", async ({ app, shell, quiet }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
