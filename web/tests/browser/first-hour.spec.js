@@ -216,10 +216,15 @@ test("the palette goes back to the session used before, and finds projects and a
     await shell.keyboard.press("Enter");
     await expect(tab(shell, title)).toHaveAttribute("data-current", "");
   }
+  // What was archived meanwhile is nowhere to go back to.
+  await sessionRow(shell, "hello a").focus();
+  await shell.keyboard.press("Delete");
+  await expect(tab(shell, "hello a")).toHaveCount(0);
   await shell.keyboard.press("Control+k");
+  await expect(palette.getByRole("option", { selected: true })).toContainText("hello b");
   await shell.keyboard.type("scripted");
   await expect(palette.getByRole("group", { name: "Agents" }).getByRole("option")).toHaveText([/Scripted/]);
-  await expect(palette.getByRole("group", { name: "By project or agent" }).getByRole("option")).toHaveCount(3);
+  await expect(palette.getByRole("group", { name: "By project or agent" }).getByRole("option")).toHaveCount(2);
   await palette.getByRole("group", { name: "Agents" }).getByRole("option").click();
   await expect(shell.locator(".picker-option", { hasText: "Scripted" })).toBeFocused();
   await shell.keyboard.press("Escape");
