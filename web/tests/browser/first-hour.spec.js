@@ -256,3 +256,27 @@ test("? lists the keys when nobody types, and so does the palette", async ({ app
   await shell.keyboard.press("Enter");
   await expect(list).toBeVisible();
 });
+
+test("the list of keys names every key that does something anywhere, and no other", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await projectRow(shell, "ferry").focus();
+  await shell.keyboard.press("Shift+?");
+  const list = shell.getByRole("dialog", { name: "Keyboard shortcuts" });
+  const listed = await list.locator("section").filter({ hasText: /^(Anywhere|Tabs)/ }).locator("kbd").allTextContents();
+  const found = await shell.evaluate(async () => {
+    const { mod, nav, shortcutOf } = await import(/** @type {any} */ ("/shared/keys.js"));
+    const codes = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"].map((letter) => ({ key: letter.toLowerCase(), code: `Key${letter}`, printed: letter }));
+    const others = [[".", "Period"], [",", "Comma"], ["/", "Slash"], ["[", "BracketLeft"], ["]", "BracketRight"], ["1", "Digit1"], ["9", "Digit9"], ["0", "Digit0"]];
+    const keys = [...codes, ...others.map(([key, code]) => ({ key, code, printed: key }))];
+    const does = (/** @type {KeyboardEventInit} */ init) => shortcutOf(new KeyboardEvent("keydown", init)) !== null;
+    return [
+      ...keys.filter(({ key, code }) => does({ key, code, ctrlKey: true })).map(({ printed }) => mod(printed)),
+      ...keys.filter(({ key, code }) => does({ key, code, altKey: true })).map(({ printed }) => nav(printed)),
+      ...["?", "F6"].filter((key) => does({ key })),
+    ];
+  });
+  // Written otherwise, or no shortcut of the product's own.
+  const own = listed.filter((key) => !["Esc", "Shift F6", "Ctrl Shift ← →"].includes(key)).map((key) => key.replace("…9", ""));
+  expect(own.sort()).toEqual(found.filter((key) => key !== "Alt 9").sort());
+  expect(found).toContain("Alt 9");
+});
