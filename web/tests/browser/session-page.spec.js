@@ -103,6 +103,21 @@ test("an agent whose login was refused is not shown as connected, in header, foo
   }
 });
 
+test("an error is told once, in the conversation, and stays there as an error after the next turn and a reload", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "fail");
+  await finished(frame);
+  await expect(frame.locator("#status-line")).toContainText("Turn failed");
+  await expect(frame.getByText("rate limit")).toHaveCount(1);
+  await send(frame, "hello");
+  await expect(frame.locator("#status-line")).toContainText("Finished");
+  await shell.reload();
+  const error = current(shell).locator('.notice[data-kind="error"]');
+  await expect(error).toHaveText("Turn failed: rate limit");
+  await expect(error).toBeVisible();
+});
+
 test("an answer is copied as markdown, by pointer and by keyboard, and its button moves nothing", async ({ app, shell, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await addProject(shell, app.directory("ferry"));
