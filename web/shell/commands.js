@@ -97,7 +97,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   /** @returns {import("./palette.js").Findable} */
   const findable = () => ({
-    commands: paletteCommands(), previous: workspace.previous(),
+    commands: paletteCommands(), previous: workspace.previous((id) => store.state.sessions.has(id)),
     projects: store.state.projects.map(({ id, name, path }) => ({ label: name, icon: "folder", meta: shortPath(path, store.state.home), run: () => goToProject(id) })),
     agents: store.state.agents.filter(({ installed }) => installed).map(({ cliType, name }) => ({ label: name, icon: "bot", mark: cliType, meta: "New session", run: () => newSession(undefined, cliType) })),
   });

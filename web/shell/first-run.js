@@ -29,17 +29,24 @@ export function createFirstRun({ complete, recent, home, add, added }) {
     void submit();
   });
 
+  let busy = false;
   async function submit(value = path.value()) {
+    if (busy) return;
     if (value === "") return path.showError(NO_DIRECTORY);
+    busy = true;
     const result = await add(value);
+    busy = false;
     if ("error" in result) path.showError(result.error);
     else added(result.projectId);
   }
 
   return {
     root,
-    /** Looks for directories to offer. */
-    offer: () => void recents.load(),
+    /** Looks for directories to offer: those below the home directory, and those worked in before. */
+    offer() {
+      void path.refresh();
+      void recents.load();
+    },
     focus: () => path.input.focus(),
     /** @param {AgentInfo[]} list */
     update: (list) => redraw(agents, list.map(agentRow)),

@@ -54,7 +54,7 @@ const hold = watchHold(byId("lists"), () => {
 const inbox = mountInbox({ waiting: byId("inbox"), finished: byId("finished") }, { store, hold, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect, seen: actions.seen });
 const tree = mountTree(byId("tree"), { store, hold, activeSession: workspace.current });
 const footer = mountFooter(byId("footer"), { store, reconnect: actions.reconnect, refresh: actions.refreshAgents, changeTheme });
-const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), open: (id) => commands.open(id), newSession: (id) => commands.newSession(id) });
+const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), isReady: portlets.isReady, open: (id) => commands.open(id), newSession: (id) => commands.newSession(id) });
 const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { store, current: workspace.current, openCount: () => workspace.order().length });
 const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
 const notifier = createNotifier({ place: (session) => store.project(session.projectId)?.name ?? "", open: (id) => commands.open(id) });

@@ -98,7 +98,9 @@ export function mountPortlets(root, { store, request, spoke }) {
   /** One that is not loaded yet gets it when it is. @param {Portlet} portlet @param {ToPortlet} message */
   function focus(portlet, message) {
     portlet.focus = portlet.ready ? null : message;
-    portlet.frame.focus();
+    // A page that is not there yet would swallow keys; until then they come to the shell, which keeps them for it.
+    if (portlet.ready) portlet.frame.focus();
+    else if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
     tell(portlet, message);
   }
 
@@ -204,6 +206,8 @@ export function mountPortlets(root, { store, request, spoke }) {
   return {
     /** @param {string} sessionId */
     frameId: (sessionId) => portlets.get(sessionId)?.frame.id ?? null,
+    /** The page of a session is loaded and gets the keys that are pressed in it. @param {string} sessionId */
+    isReady: (sessionId) => portlets.get(sessionId)?.ready ?? false,
     /** Loads those that an agent serves when there is time, so that they are shown at once later. @param {string[]} sessionIds */
     prepare(sessionIds) {
       const isLive = (/** @type {string} */ id) => ["live", "resumed"].includes(store.state.sessions.get(id)?.continuity ?? "");

@@ -8,6 +8,8 @@ import { sinceOf } from "./needs-you.js";
 export function createReview() {
   /** What was visited in this round, and since when it waited then: what asks again is new. @type {Map<string, string>} */
   const visited = new Map();
+  /** Where this key led last. @type {string | null} */
+  let last = null;
 
   /**
    * @param {Need[]} needs Those that wait for the user, then those that are only unread.
@@ -15,20 +17,26 @@ export function createReview() {
    * @returns {string | null} The session to open.
    */
   return function next(needs, current) {
-    const there = new Set(needs.map(({ key }) => key));
-    for (const key of visited.keys()) if (!there.has(key)) visited.delete(key);
+    // Who went elsewhere by other means begins a new round.
+    if (current?.id !== last) visited.clear();
+    // One that is not listed now stays in the round: lists are drawn once per frame, and keys may come faster.
     if (current) visited.set(current.id, sinceOf(current));
     const others = needs.filter((need) => sessionOf(need) !== current?.id);
     const isUnread = (/** @type {Need} */ need) => need.kind === "session" && need.session.attention === "finished";
     let found = others.find((need) => visited.get(need.key) !== need.since);
     if (!found) {
-      visited.clear();
-      // What still waits for an answer is gone through again; what is only unread was seen.
-      found = others.find((need) => !isUnread(need));
+      // What still waits for an answer is gone through again; what is only unread was seen in this round.
+      const waiting = others.filter((need) => !isUnread(need));
+      for (const { key } of waiting) visited.delete(key);
+      found = waiting[0];
     }
-    if (!found) return null;
+    if (!found) {
+      visited.clear();
+      return null;
+    }
     visited.set(found.key, found.since);
-    return sessionOf(found);
+    last = sessionOf(found);
+    return last;
   };
 }
 

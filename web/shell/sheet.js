@@ -1,6 +1,7 @@
 // sheet.js: shows the session in front, or the page that stands for it.
 import { closest, find } from "../shared/dom.js";
 import { copyText } from "../shared/clipboard.js";
+import { drafts } from "../shared/storage.js";
 import { isOpen } from "./dialog.js";
 import { createFirstRun } from "./first-run.js";
 import { failedPage, noSessionPage, startingPage } from "./pages.js";
@@ -12,10 +13,10 @@ import { redraw } from "./redraw.js";
  * @param {HTMLElement} root
  * @param {{
  *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
- *   show: (sessionId: string | null) => void, open: (sessionId: string) => void, newSession: (projectId?: string) => void,
- * }} deps
+ *   show: (sessionId: string | null) => void, isReady: (sessionId: string) => boolean, open: (sessionId: string) => void, newSession: (projectId?: string) => void,
+ * }} deps `isReady`: the page of a session is loaded.
  */
-export function mountSheet(root, { store, workspace, actions, show, open, newSession }) {
+export function mountSheet(root, { store, workspace, actions, show, isReady, open, newSession }) {
   const page = find(root, "#page");
   const firstRun = createFirstRun(actions.adding());
 
@@ -40,6 +41,16 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     if (!focusStart()) return;
     event.stopPropagation();
     if (event.key === "Enter") event.preventDefault();
+  }, { capture: true });
+
+  // Whoever types before the page of the session in front is loaded means that session, which begins with its draft.
+  addEventListener("keydown", (event) => {
+    const id = workspace.current();
+    const isText = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
+    if (id === null || !isText || isReady(id) || isOpen() || document.activeElement !== document.body) return;
+    drafts.write(id, drafts.read(id) + event.key);
+    event.stopPropagation();
+    event.preventDefault();
   }, { capture: true });
 
   /** @returns {boolean} The session in front is being started, and its field has focus. */

@@ -37,8 +37,8 @@ export function createWorkspace(changed) {
 
   return {
     order: () => tabs.order,
-    /** The session that was in front before the one that is, or was, in front now. */
-    previous: () => (front === null ? used.find((id) => id !== tabs.active) : used[0]) ?? null,
+    /** The session that was in front before the one that is, or was, in front now. @param {(id: string) => boolean} exists Archived ones do not. */
+    previous: (exists) => used.find((id) => (front !== null || id !== tabs.active) && exists(id)) ?? null,
     starts: () => starts,
     /** The session in view. */
     current: () => (front === null ? tabs.active : null),

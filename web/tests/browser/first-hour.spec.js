@@ -56,6 +56,35 @@ test("after a reload and after a restart of the server, what is typed goes to th
   await expect(sessionRow(shell, "hello")).toBeFocused();
 });
 
+test("what is typed right after a reload, or after a key for another tab, is in the input of the session in front", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  for (const word of ["a", "b"]) {
+    const frame = await newSession(shell, "ferry");
+    await send(frame, `hello ${word}`);
+    await finished(frame);
+  }
+  for (const [title, key] of /** @type {const} */ ([["hello b", null], ["hello a", "Alt+1"]])) {
+    // The pages of the sessions come late, and the shell is there.
+    let release = () => {};
+    const released = new Promise((resolve) => (release = () => resolve(undefined)));
+    await shell.route("**/portlet", async (route) => {
+      await released;
+      await route.continue();
+    });
+    await shell.reload({ waitUntil: "commit" });
+    await expect(tab(shell, title)).toBeVisible();
+    if (key) await shell.keyboard.press(key);
+    await shell.keyboard.type("Why? Look");
+    release();
+    await expect(tab(shell, title)).toHaveAttribute("data-current", "");
+    await expect(current(shell).locator("textarea")).toBeFocused();
+    await expect(current(shell).locator("textarea")).toHaveValue("Why? Look");
+    await shell.keyboard.type(" at it");
+    await expect(current(shell).locator("textarea")).toHaveValue("Why? Look at it");
+    await shell.unroute("**/portlet");
+  }
+});
+
 test("an input that was switched off while its agent was lost has focus again when it is back", async ({ app, shell, quiet }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
@@ -187,10 +216,15 @@ test("the palette goes back to the session used before, and finds projects and a
     await shell.keyboard.press("Enter");
     await expect(tab(shell, title)).toHaveAttribute("data-current", "");
   }
+  // What was archived meanwhile is nowhere to go back to.
+  await sessionRow(shell, "hello a").focus();
+  await shell.keyboard.press("Delete");
+  await expect(tab(shell, "hello a")).toHaveCount(0);
   await shell.keyboard.press("Control+k");
+  await expect(palette.getByRole("option", { selected: true })).toContainText("hello b");
   await shell.keyboard.type("scripted");
   await expect(palette.getByRole("group", { name: "Agents" }).getByRole("option")).toHaveText([/Scripted/]);
-  await expect(palette.getByRole("group", { name: "By project or agent" }).getByRole("option")).toHaveCount(3);
+  await expect(palette.getByRole("group", { name: "By project or agent" }).getByRole("option")).toHaveCount(2);
   await palette.getByRole("group", { name: "Agents" }).getByRole("option").click();
   await expect(shell.locator(".picker-option", { hasText: "Scripted" })).toBeFocused();
   await shell.keyboard.press("Escape");
@@ -221,4 +255,28 @@ test("? lists the keys when nobody types, and so does the palette", async ({ app
   await shell.keyboard.type("keyboard");
   await shell.keyboard.press("Enter");
   await expect(list).toBeVisible();
+});
+
+test("the list of keys names every key that does something anywhere, and no other", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  await projectRow(shell, "ferry").focus();
+  await shell.keyboard.press("Shift+?");
+  const list = shell.getByRole("dialog", { name: "Keyboard shortcuts" });
+  const listed = await list.locator("section").filter({ hasText: /^(Anywhere|Tabs)/ }).locator("kbd").allTextContents();
+  const found = await shell.evaluate(async () => {
+    const { mod, nav, shortcutOf } = await import(/** @type {any} */ ("/shared/keys.js"));
+    const codes = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"].map((letter) => ({ key: letter.toLowerCase(), code: `Key${letter}`, printed: letter }));
+    const others = [[".", "Period"], [",", "Comma"], ["/", "Slash"], ["[", "BracketLeft"], ["]", "BracketRight"], ["1", "Digit1"], ["9", "Digit9"], ["0", "Digit0"]];
+    const keys = [...codes, ...others.map(([key, code]) => ({ key, code, printed: key }))];
+    const does = (/** @type {KeyboardEventInit} */ init) => shortcutOf(new KeyboardEvent("keydown", init)) !== null;
+    return [
+      ...keys.filter(({ key, code }) => does({ key, code, ctrlKey: true })).map(({ printed }) => mod(printed)),
+      ...keys.filter(({ key, code }) => does({ key, code, altKey: true })).map(({ printed }) => nav(printed)),
+      ...["?", "F6"].filter((key) => does({ key })),
+    ];
+  });
+  // Written otherwise, or no shortcut of the product's own.
+  const own = listed.filter((key) => !["Esc", "Shift F6", "Ctrl Shift ← →"].includes(key)).map((key) => key.replace("…9", ""));
+  expect(own.sort()).toEqual(found.filter((key) => key !== "Alt 9").sort());
+  expect(found).toContain("Alt 9");
 });

@@ -94,6 +94,22 @@ test("a session's agent and mode become the project's defaults, and the dialog s
   await expect.poll(() => readFileSync(join(app.data, "projects.json"), "utf8")).not.toContain("defaults");
 });
 
+test("Enter pressed twice for the first project adds it once and leaves no complaint behind", async ({ app, shell }) => {
+  const path = app.directory("atlas");
+  await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
+  await shell.keyboard.type(path);
+  await shell.evaluate(() => {
+    const form = /** @type {HTMLFormElement} */ (document.querySelector(".first-field"));
+    form.requestSubmit();
+    form.requestSubmit();
+  });
+  await expect(projectRow(shell, "atlas")).toBeVisible();
+  await projectRow(shell, "atlas").click({ button: "right" });
+  await shell.getByRole("menuitem", { name: "Remove from sidebar" }).click();
+  await expect(shell.getByRole("heading", { name: "Add your first project" })).toBeVisible();
+  await expect(shell.locator(".first-run .path-error")).toBeHidden();
+});
+
 test("directories worked in before are offered when a project is added, and repositories are marked", async ({ app, page }) => {
   const atlas = app.directory("atlas");
   checkOut(atlas, "main");
@@ -102,6 +118,7 @@ test("directories worked in before are offered when a project is added, and repo
   writeFileSync(join(records, "1.jsonl"), `${JSON.stringify({ type: "user", cwd: atlas })}\n`);
   await page.goto(app.link);
   const recent = page.getByRole("region", { name: "Recent directories" });
+  await expect(page.getByRole("option")).toHaveText(["code/"]);
   await expect(recent.getByRole("button", { name: /atlas.*git.*Used by an agent/ })).toBeVisible();
   await recent.getByRole("button", { name: /atlas/ }).click();
   await expect(projectRow(page, "atlas")).toBeVisible();

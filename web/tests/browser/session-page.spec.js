@@ -1,5 +1,5 @@
 // session-page.spec.js: the parts of a session's page that a new user looks for.
-import { addProject, current, expect, finished, newSession, send, sessionRow, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, test } from "./app.js";
 import { writePast } from "./past.js";
 
 /** @typedef {import("@playwright/test").FrameLocator} FrameLocator */
@@ -68,6 +68,54 @@ test("a command says that it prints nothing before its end, until its agent has 
   const third = await newSession(shell, "third");
   await send(third, "run the tests");
   await expect(third.locator(".tool-silent")).toHaveText("No output yet");
+});
+
+test("an agent whose login was refused is not shown as connected, in header, footer or picker, until it is mended", async ({ app, page }) => {
+  let loggedIn = false;
+  await routeLine(page, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((data) => {
+      const frame = JSON.parse(String(data));
+      if (frame.type !== "agent:list") return socket.send(data);
+      const agents = frame.agents.map((/** @type {{ cliType: string }} */ agent) => (agent.cliType === "Scripted" ? { ...agent, loggedIn, loginHint: "scripted login" } : agent));
+      socket.send(JSON.stringify({ ...frame, agents }));
+    });
+  });
+  await page.goto(app.link);
+  await addProject(page, app.directory("ferry"));
+  const frame = await newSession(page, "ferry");
+  const picker = page.getByRole("dialog", { name: "New session" });
+  const option = picker.locator(".picker-option", { hasText: "Scripted" });
+  for (const [words, state] of [["Not logged in", "login"], ["Connected", "connected"]]) {
+    // The list is asked for again when the picker opens.
+    await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
+    await expect(option).toContainText(words ?? "");
+    await expect(option.locator(".dot")).toHaveAttribute("data-state", state ?? "");
+    await page.keyboard.press("Escape");
+    await expect(frame.locator(".chip")).toHaveText(`Scripted · ${words}`);
+    await expect(frame.locator(".chip .dot")).toHaveAttribute("data-state", state ?? "");
+    await page.locator("#footer .footer-agents").click();
+    const card = page.locator(".agent-card[data-key=Scripted]");
+    await expect(card).toContainText(words ?? "");
+    await expect(card.getByText("scripted login")).toHaveCount(loggedIn ? 0 : 1);
+    await page.keyboard.press("Escape");
+    loggedIn = true;
+  }
+});
+
+test("an error is told once, in the conversation, and stays there as an error after the next turn and a reload", async ({ app, shell }) => {
+  await addProject(shell, app.directory("ferry"));
+  const frame = await newSession(shell, "ferry");
+  await send(frame, "fail");
+  await finished(frame);
+  await expect(frame.locator("#status-line")).toContainText("Turn failed");
+  await expect(frame.getByText("rate limit")).toHaveCount(1);
+  await send(frame, "hello");
+  await expect(frame.locator("#status-line")).toContainText("Finished");
+  await shell.reload();
+  const error = current(shell).locator('.notice[data-kind="error"]');
+  await expect(error).toHaveText("Turn failed: rate limit");
+  await expect(error).toBeVisible();
 });
 
 test("an answer is copied as markdown, by pointer and by keyboard, and its button moves nothing", async ({ app, shell, context }) => {

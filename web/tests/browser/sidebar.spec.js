@@ -38,6 +38,19 @@ test("Needs you counts what waits for the user; what is finished is listed apart
   expect(await titles(shell, "#inbox")).toEqual(["stumble"]);
 });
 
+test("a long project name is cut in the list of finished sessions and leaves their ages free", async ({ app, shell }) => {
+  const long = "a-project-with-quite-a-long-name-that-does-not-fit";
+  await addProject(shell, app.directory(long));
+  await send(await newSession(shell, long), "hold one");
+  await newSession(shell, long);
+  app.release(long);
+  const row = shell.locator("#finished .inbox-row");
+  await expect(row).toHaveCount(1);
+  const boxes = await Promise.all([".inbox-title", ".inbox-project", ".inbox-time"].map((part) => row.locator(part).boundingBox()));
+  const edges = boxes.flatMap((box) => [box?.x ?? 0, (box?.x ?? 0) + (box?.width ?? 0)]);
+  expect(edges).toEqual([...edges].sort((one, other) => one - other));
+});
+
 test("the key for the next one visits each unread session once, however fast it is pressed", async ({ app, shell }) => {
   await holdAll(shell, app, ["one", "two", "three"]);
   app.release("ferry");

@@ -79,8 +79,31 @@ test("the key visits each unread session once, in order, however fast it is pres
 
 test("the key visits requests before what is unread, and goes through them again while they wait", () => {
   const all = [session("f", "finished", "09:00"), session("p", "needs_permission", "10:00"), session("q", "needs_permission", "10:01")];
-  assert.deepEqual(press(all, 5), ["p", "q", "f", "p", "q"]);
+  assert.deepEqual(press(all, 7), ["p", "q", "f", "p", "q", "p", "q"]);
   assert.deepEqual(press([session("p", "needs_permission", "10:00")], 2), ["p", null]);
+});
+
+test("a key that is pressed before the list is drawn again visits nothing twice", () => {
+  const all = ["a", "b", "c", "d"].map((id, at) => session(id, "finished", `10:0${at}`));
+  const next = createReview();
+  let drawn = listFinished(all);
+  let current;
+  const visited = [];
+  for (let at = 0; at < 5; at += 1) {
+    const id = next(drawn, current);
+    visited.push(id);
+    // Every other key comes before the session that is in view now has left the list, and the one before has come back.
+    if (at % 2 === 1) drawn = listFinished(all, id);
+    current = all.find((one) => one.id === id) ?? current;
+  }
+  assert.deepEqual(visited, ["a", "b", "c", "d", null]);
+});
+
+test("whoever left an unread session for another one is led back to it by the next press", () => {
+  const [unread, other] = [session("a", "finished", "10:00"), session("i", "idle", "09:00")];
+  const next = createReview();
+  assert.equal(next(listFinished([unread]), other), "a");
+  assert.equal(next(listFinished([unread]), other), "a");
 });
 
 test("what asks again is visited again, and a lost agent is visited by one of its sessions", () => {
