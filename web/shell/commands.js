@@ -22,7 +22,7 @@ import { openShortcuts } from "./shortcuts.js";
  * @param {{
  *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
  *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, focus: import("./focus.js").Focus, drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
- *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: () => void,
+ *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: (addAgent?: boolean) => void,
  *   unseen: () => import("./needs-you.js").Need[], focusProject: (projectId: string) => void, focusNewSession: (projectId: string) => void,
  * }} deps
  */
@@ -210,7 +210,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
     { label: "Change theme", icon: "moon", run: changeTheme },
     { label: "Keyboard shortcuts", icon: "list", keys: "?", run: openShortcuts },
-    { label: "Settings", icon: "gear", run: settings },
+    { label: "Settings", icon: "gear", run: () => settings() },
+    { label: "Add agent…", icon: "bot", run: () => settings(true) },
   ];
 
   /** @type {Record<string, (index: number, from?: HTMLElement) => void>} */
@@ -222,7 +223,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     sidebar: toggleSidebar,
     rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
     theme: changeTheme,
-    settings,
+    settings: () => settings(),
+    "add-agent": () => settings(true),
     "new-session": () => newSession(),
     "add-project": () => openAddProject(actions.adding()),
     "close-tab": () => {
