@@ -33,6 +33,7 @@ export function createProbe() {
      * @returns {Promise<import("./socket.js").RequestError["error"] | null>} The refusal, if it was not tried at all.
      */
     async run(request, message) {
+      if (root.dataset.state === "running" && !root.hidden) return null;
       const own = (asked += 1);
       show("running", glyph("starting"), h("p", {}, "Starting it for a moment…"));
       try {
@@ -40,7 +41,7 @@ export function createProbe() {
         if (own === asked && answer.type === "agent:probed") show(answer.outcome.kind, ...resultOf(answer.outcome));
       } catch (reason) {
         const error = asError(reason);
-        if (own === asked) show("failed", icon("state-error"), h("div", {}, h("p", { class: "probe-title" }, error.message), error.detail ? h("pre", {}, error.detail) : null));
+        if (own === asked) show("failed", glyph("error"), h("div", {}, h("p", { class: "probe-title" }, error.message), error.detail ? h("pre", {}, error.detail) : null));
         return error;
       }
       return null;
@@ -51,7 +52,7 @@ export function createProbe() {
 /** @param {ProbeOutcome} outcome @returns {Node[]} */
 function resultOf(outcome) {
   if (outcome.kind === "failed") {
-    return [icon("state-error"), h("div", {}, h("p", { class: "probe-title" }, outcome.message), outcome.detail ? h("pre", { tabindex: 0, "aria-label": "What it wrote" }, outcome.detail) : null, h("p", {}, ...code(outcome.advice)))];
+    return [glyph("error"), h("div", {}, h("p", { class: "probe-title" }, outcome.message), outcome.detail ? h("pre", { tabindex: 0, "aria-label": "What it wrote" }, outcome.detail) : null, h("p", {}, ...code(outcome.advice)))];
   }
   const answers = `It answers${outcome.version ? `, version ${outcome.version}` : ""}`;
   if (outcome.kind === "needs_login") {

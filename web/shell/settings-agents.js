@@ -1,6 +1,6 @@
 // settings-agents.js: the part of Settings that lists the agents, tries them, and has them added, edited and removed.
 import { closest, h, setText } from "../shared/dom.js";
-import { icon, mark } from "../shared/icons.js";
+import { glyph, icon, mark } from "../shared/icons.js";
 import { asError } from "./actions.js";
 import { openAgentForm } from "./agent-form.js";
 import { joinWords } from "./command-words.js";
@@ -126,7 +126,7 @@ function row(entry, isEditable, request) {
   const name = entry.kind === "configured" ? entry.definition.name : entry.name;
   const actions = h("span", { class: "agent-actions" });
   const line = h("li", { "data-agent": name },
-    h("span", { class: "agent-tile" }, entry.kind === "unusable" ? icon("state-error") : mark(entry.cliType)),
+    h("span", { class: "agent-tile" }, entry.kind === "unusable" ? glyph("error") : mark(entry.cliType)),
     h("span", { class: "agent-title" }, h("span", { class: "agent-name truncate", dir: "auto" }, name), entry.kind === "built_in" ? h("span", { class: "agent-kind" }, "Built in") : null),
     actions, ...describe(entry));
   if (entry.kind !== "unusable" && !(entry.kind === "built_in" && entry.isReplaced)) {
@@ -146,7 +146,10 @@ const action = (what, picture, label, name) => h("button", { class: "icon-button
 
 /** @param {AgentEntry} entry @returns {Node[]} */
 function describe(entry) {
-  if (entry.kind === "unusable") return [h("p", { class: "agent-note agent-wrong" }, `${entry.reason.replace(/^agent "[^"]*": /, "")}. Mend it in the file, or remove it.`)];
+  if (entry.kind === "unusable") {
+    const reason = entry.reason.replace(/^agent "[^"]*": /, "");
+    return [h("p", { class: "agent-note agent-wrong" }, `${reason.charAt(0).toUpperCase()}${reason.slice(1)}. Mend it in the file, or remove it.`)];
+  }
   if (entry.kind === "configured") {
     const { command, args, env } = entry.definition;
     return [h("p", { class: "agent-note mono truncate", title: joinWords([command, ...args]) }, joinWords([command, ...args])),

@@ -123,6 +123,22 @@ async fn an_agent_is_added_tried_used_edited_and_removed_without_a_restart() {
     assert_eq!(refused.unwrap_err().code, ErrorCode::UnsupportedCliType);
 }
 
+/// They hold the values of environment variables, which may be secrets.
+#[tokio::test]
+async fn definitions_go_only_to_the_window_that_asked() {
+    let desk = Desk::start().await;
+    let (mut window, mut other) = (desk.app.window().await, desk.app.window().await);
+    save(&mut window, None, scripted(&desk, "Mine")).await.unwrap();
+    loop {
+        let frame = other.next_frame().await;
+        let text = serde_json::to_string(&frame).unwrap();
+        assert!(!matches!(frame.message, ServerMessage::AgentConfig { .. }) && !text.contains("state-of-Mine"), "{text}");
+        if offers(&["Claude Code", "Codex", "Mine", "Demo agent"])(&frame) {
+            break;
+        }
+    }
+}
+
 #[tokio::test]
 async fn agents_that_no_longer_are_offered_end_with_the_server() {
     let mut desk = Desk::start().await;
