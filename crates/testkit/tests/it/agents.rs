@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use protocol::{
     AgentConfig, AgentDefinition, AgentEntry, CliType, ClientMessage, EnvVariable, ErrorCode, ErrorMessage, ProbeLogin,
-    ProbeOutcome, ServerFrame, ServerMessage,
+    ProbeOutcome, ServerFrame, ServerMessage, SessionId,
 };
 use serde_json::{Value, json};
 use testkit::{Desk, Screen, TestApp, Window, programs};
@@ -110,9 +110,12 @@ async fn an_agent_is_added_tried_used_edited_and_removed_without_a_restart() {
     let mut second_screen = Screen::open(&mut window, &second).await;
     second_screen.converse(&mut window, "say:two").await;
     first_screen.converse(&mut window, "say:three").await;
-    let log = |name: &str| std::fs::read_to_string(desk.app.home().join(format!("state-of-{name}/log"))).unwrap();
-    assert!(log("Other").contains("two") && !log("Other").contains("three"), "{}", log("Other"));
-    assert!(log("Mine").contains("three") && !log("Mine").contains("two"), "{}", log("Mine"));
+    let prompts = |name: &str, session: &SessionId| {
+        let log = std::fs::read_to_string(desk.app.home().join(format!("state-of-{name}/log"))).unwrap();
+        log.matches(&format!("session/prompt {}", session.agent_session_id())).count()
+    };
+    assert_eq!((prompts("Mine", &first), prompts("Mine", &second)), (2, 0));
+    assert_eq!((prompts("Other", &first), prompts("Other", &second)), (0, 1));
 
     remove(&mut window, "Mine").await.unwrap();
     other.until("the agent to be gone", offers(&["Claude Code", "Codex", "Demo agent"])).await;
@@ -132,7 +135,10 @@ async fn definitions_go_only_to_the_window_that_asked() {
     loop {
         let frame = other.next_frame().await;
         let text = serde_json::to_string(&frame).unwrap();
-        assert!(!matches!(frame.message, ServerMessage::AgentConfig { .. }) && !text.contains("state-of-Mine"), "{text}");
+        assert!(
+            !matches!(frame.message, ServerMessage::AgentConfig { .. }) && !text.contains("state-of-Mine"),
+            "{text}"
+        );
         if offers(&["Claude Code", "Codex", "Mine", "Demo agent"])(&frame) {
             break;
         }
