@@ -7,7 +7,7 @@ use protocol::{
     ProbeOutcome, ServerFrame, ServerMessage, SessionId,
 };
 use serde_json::{Value, json};
-use testkit::{Desk, Screen, TestApp, Window, programs};
+use testkit::{Desk, Screen, TestApp, Window, programs, within};
 
 /// The scripted agent over ACP, with a directory of its own.
 fn scripted(desk: &Desk, name: &str) -> AgentDefinition {
@@ -67,6 +67,16 @@ fn file(app: &TestApp) -> Value {
     serde_json::from_str(&std::fs::read_to_string(app.data_dir().join("agents.json")).unwrap()).unwrap()
 }
 
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+    within(what, async {
+        while !is_so() {
+            looks.tick().await;
+        }
+    })
+    .await;
+}
+
 /// The list of agents came, with exactly these names.
 fn offers(names: &'static [&'static str]) -> impl Fn(&ServerFrame) -> bool {
     move |frame| match &frame.message {
@@ -116,6 +126,11 @@ async fn an_agent_is_added_tried_used_edited_and_removed_without_a_restart() {
     };
     assert_eq!((prompts("Mine", &first), prompts("Mine", &second)), (2, 0));
     assert_eq!((prompts("Other", &first), prompts("Other", &second)), (0, 1));
+    // Nobody uses the agent of the old definition any more, so its process ends.
+    window.call(&ClientMessage::SessionArchive { session_id: first }).await;
+    let log = desk.app.home().join("state-of-Mine/log");
+    let has_ended = || std::fs::read_to_string(&log).unwrap().lines().last() == Some("end of input");
+    until("the old agent to end", has_ended).await;
 
     remove(&mut window, "Mine").await.unwrap();
     other.until("the agent to be gone", offers(&["Claude Code", "Codex", "Demo agent"])).await;
@@ -158,13 +173,7 @@ async fn agents_that_no_longer_are_offered_end_with_the_server() {
     save(&mut window, None, mine).await.unwrap();
     let cli_type = CliType::parse("Mine").unwrap();
     window.ask(&ClientMessage::SessionCreate { project_id: desk.project.clone(), cli_type }).await;
-    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
-    testkit::within("the agent to start", async {
-        while !pid_file.exists() {
-            looks.tick().await;
-        }
-    })
-    .await;
+    until("the agent to start", || pid_file.exists()).await;
     let agent = std::path::Path::new("/proc").join(std::fs::read_to_string(&pid_file).unwrap().trim());
     assert!(agent.exists());
     remove(&mut window, "Mine").await.unwrap();
