@@ -131,7 +131,7 @@ function row(entry, isEditable, request) {
     actions, ...describe(entry));
   if (entry.kind !== "unusable" && !(entry.kind === "built_in" && entry.isReplaced)) {
     const probe = createProbe();
-    const button = h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "try", "data-name": name, "aria-label": `Try ${name}` }, "Try it");
+    const button = h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "try", "data-name": name, "aria-label": `Try it: ${name}` }, "Try it");
     button.addEventListener("click", () => void probe.run(request, { type: "agent:probe", cliType: entry.cliType }));
     actions.append(button);
     line.append(probe.root);

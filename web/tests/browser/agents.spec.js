@@ -92,7 +92,7 @@ test("the built-in agents are listed with how to change them, and can be tried",
   await expect(dialog.locator('[data-agent="Claude Code"]')).toContainText("CLAUDE_CMD");
   await expect(dialog.locator('[data-agent="Codex"]')).toContainText("CODEX_ACP_CMD");
   await expect(dialog.getByRole("button", { name: /Edit (Claude|Codex|Demo)/ })).toHaveCount(0);
-  await dialog.getByRole("button", { name: "Try Demo agent" }).click();
+  await dialog.getByRole("button", { name: "Try it: Demo agent" }).click();
   await expect(dialog.locator('[data-agent="Demo agent"] .probe')).toContainText("It gives a session");
 });
 
