@@ -26,6 +26,8 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "path:completions": { prefix: "string", paths: "array" },
   "path:recents": { directories: "array" },
   "agent:list": { agents: "array" },
+  "agent:config": { config: "object" },
+  "agent:probed": { outcome: "object" },
   "agent:status": { cliType: "string", status: "string" },
   ack: {},
   error: { code: "string", message: "string" },

@@ -7,7 +7,7 @@ export type TurnId = string;
 export type ItemId = string;
 export type CallId = string;
 export type Timestamp = string;
-export type ErrorCode = "INVALID_MESSAGE" | "PROJECT_PATH_INVALID" | "PROJECT_DUPLICATE" | "PROJECT_NOT_FOUND" | "SESSION_NOT_FOUND" | "SESSION_LOAD_FAILED" | "SESSION_CREATE_FAILED" | "TURN_IN_PROGRESS" | "UNSUPPORTED_CLI_TYPE" | "AGENT_NOT_INSTALLED" | "AGENT_HANDSHAKE_FAILED" | "AGENT_UNAVAILABLE" | "AGENT_PROTOCOL_ERROR" | "PROCESS_CRASH" | "PROJECT_ID_REQUIRED" | "STORAGE_FAILED" | "OPEN_FAILED" | "FORBIDDEN" | "UNAUTHORIZED" | "INTERNAL_ERROR";
+export type ErrorCode = "INVALID_MESSAGE" | "PROJECT_PATH_INVALID" | "PROJECT_DUPLICATE" | "PROJECT_NOT_FOUND" | "SESSION_NOT_FOUND" | "SESSION_LOAD_FAILED" | "SESSION_CREATE_FAILED" | "TURN_IN_PROGRESS" | "UNSUPPORTED_CLI_TYPE" | "AGENT_NOT_INSTALLED" | "AGENT_HANDSHAKE_FAILED" | "AGENT_UNAVAILABLE" | "AGENT_PROTOCOL_ERROR" | "PROCESS_CRASH" | "PROJECT_ID_REQUIRED" | "STORAGE_FAILED" | "OPEN_FAILED" | "AGENTS_FILE_CHANGED" | "AGENTS_FILE_UNUSABLE" | "FORBIDDEN" | "UNAUTHORIZED" | "INTERNAL_ERROR";
 export type Project = { id: ProjectId, path: string, name: string, addedAt: Timestamp, 
 /**
  * What new sessions of this project begin with.
@@ -88,6 +88,56 @@ command: string,
  * The command that is used without a setting, if a program for it was found.
  */
 defaultCommand?: string, };
+export type AgentDefinition = { name: string, 
+/**
+ * A program in `PATH`, or the path of one.
+ */
+command: string, args: Array<string>, 
+/**
+ * In the order of the file.
+ */
+env: Array<EnvVariable>, };
+export type EnvVariable = { name: string, value: string, };
+export type AgentConfig = { 
+/**
+ * The path of `agents.json`.
+ */
+file: string, 
+/**
+ * Stands for the content of the file as it was read. A change repeats it, so that no other change is overwritten.
+ */
+revision: string, 
+/**
+ * Why the file cannot be used and is not changed.
+ */
+problem?: string, 
+/**
+ * In the order of the picker.
+ */
+agents: Array<AgentEntry>, };
+export type AgentEntry = { "kind": "built_in", cliType: CliType, name: string, 
+/**
+ * The command line that starts it.
+ */
+command: string, 
+/**
+ * The environment variable that changes its command line.
+ */
+variable?: string, 
+/**
+ * A configured agent of this type is used instead.
+ */
+isReplaced: boolean, } | { "kind": "configured", cliType: CliType, definition: AgentDefinition, } | { "kind": "unusable", name: string, reason: string, };
+export type ProbeOutcome = { "kind": "works", program: string, version?: string, login: ProbeLogin, } | { "kind": "needs_login", program: string, version?: string, 
+/**
+ * What the user has to do.
+ */
+advice: string, } | { "kind": "failed", message: string, 
+/**
+ * What the agent or the system wrote.
+ */
+detail?: string, advice: string, };
+export type ProbeLogin = { "kind": "gives_session", } | { "kind": "account", account: string, } | { "kind": "unknown", };
 export type SessionFacts = { plan?: Array<PlanEntry>, context?: ContextUse, commands?: Array<AgentCommandInfo>, 
 /**
  * Switches the agent offers: its mode, its model and others, each with its present value.
@@ -203,7 +253,7 @@ detail?: string, sessionId?: SessionId, cliType?: CliType,
  * The command that installs the missing program.
  */
 installHint?: string, };
-export type ClientMessage = { "type": "project:list", } | { "type": "project:add", path: string, } | { "type": "project:remove", projectId: ProjectId, } | { "type": "project:restore", projectId: ProjectId, } | { "type": "project:set-defaults", projectId: ProjectId, defaults?: ProjectDefaults, } | { "type": "project:open-in", projectId: ProjectId, target: OpenTarget, } | { "type": "session:list", projectId: ProjectId, } | { "type": "session:create", projectId: ProjectId, cliType: CliType, } | { "type": "session:open", sessionId: SessionId, since?: number, } | { "type": "session:leave", sessionId: SessionId, } | { "type": "session:send", sessionId: SessionId, content: string, } | { "type": "session:cancel", sessionId: SessionId, } | { "type": "session:archive", sessionId: SessionId, } | { "type": "session:restore", sessionId: SessionId, } | { "type": "session:rename", sessionId: SessionId, title: string, } | { "type": "session:page", sessionId: SessionId, before: ItemId, limit: number, } | { "type": "session:seen", sessionId: SessionId, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, } | { "type": "session:set-option", sessionId: SessionId, optionId: string, value: string, } | { "type": "session:reconnect", cliType: CliType, sessionId?: SessionId, } | { "type": "session:open-in", sessionId: SessionId, target: OpenTarget, } | { "type": "settings:get", } | { "type": "settings:set", editor?: string, terminal?: string, } | { "type": "path:complete", prefix: string, } | { "type": "path:recent", } | { "type": "agent:list", };
+export type ClientMessage = { "type": "project:list", } | { "type": "project:add", path: string, } | { "type": "project:remove", projectId: ProjectId, } | { "type": "project:restore", projectId: ProjectId, } | { "type": "project:set-defaults", projectId: ProjectId, defaults?: ProjectDefaults, } | { "type": "project:open-in", projectId: ProjectId, target: OpenTarget, } | { "type": "session:list", projectId: ProjectId, } | { "type": "session:create", projectId: ProjectId, cliType: CliType, } | { "type": "session:open", sessionId: SessionId, since?: number, } | { "type": "session:leave", sessionId: SessionId, } | { "type": "session:send", sessionId: SessionId, content: string, } | { "type": "session:cancel", sessionId: SessionId, } | { "type": "session:archive", sessionId: SessionId, } | { "type": "session:restore", sessionId: SessionId, } | { "type": "session:rename", sessionId: SessionId, title: string, } | { "type": "session:page", sessionId: SessionId, before: ItemId, limit: number, } | { "type": "session:seen", sessionId: SessionId, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, } | { "type": "session:set-option", sessionId: SessionId, optionId: string, value: string, } | { "type": "session:reconnect", cliType: CliType, sessionId?: SessionId, } | { "type": "session:open-in", sessionId: SessionId, target: OpenTarget, } | { "type": "settings:get", } | { "type": "settings:set", editor?: string, terminal?: string, } | { "type": "path:complete", prefix: string, } | { "type": "path:recent", } | { "type": "agent:list", } | { "type": "agent:config", } | { "type": "agent:save", revision: string, replaces?: string, definition: AgentDefinition, } | { "type": "agent:remove", revision: string, name: string, } | { "type": "agent:probe", cliType: CliType, } | { "type": "agent:probe-definition", definition: AgentDefinition, };
 export type ServerMessage = { "type": "server:hello", version: string, 
 /**
  * Changes with every start of the server.
@@ -236,7 +286,7 @@ hangs?: boolean,
 /**
  * When the present attention began.
  */
-since?: Timestamp, } | { "type": "session:facts", sessionId: SessionId, facts: SessionFacts, } | { "type": "settings:current", settings: ServerSettings, } | { "type": "path:completions", prefix: string, paths: Array<PathCompletion>, } | { "type": "path:recents", directories: Array<RecentDirectory>, } | { "type": "agent:list", agents: Array<AgentInfo>, } | { "type": "agent:status", cliType: CliType, sessionId?: SessionId, status: AgentStatus, 
+since?: Timestamp, } | { "type": "session:facts", sessionId: SessionId, facts: SessionFacts, } | { "type": "settings:current", settings: ServerSettings, } | { "type": "path:completions", prefix: string, paths: Array<PathCompletion>, } | { "type": "path:recents", directories: Array<RecentDirectory>, } | { "type": "agent:list", agents: Array<AgentInfo>, } | { "type": "agent:config", config: AgentConfig, } | { "type": "agent:probed", outcome: ProbeOutcome, } | { "type": "agent:status", cliType: CliType, sessionId?: SessionId, status: AgentStatus, 
 /**
  * While it reconnects: which try this is, of how many, and when the next one starts.
  */

@@ -23,7 +23,7 @@ import { openUsage } from "./usage.js";
  * @param {{
  *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
  *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, focus: import("./focus.js").Focus, drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
- *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: () => void,
+ *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: (addAgent?: boolean) => void,
  *   unseen: () => import("./needs-you.js").Need[], focusProject: (projectId: string) => void, focusNewSession: (projectId: string) => void,
  * }} deps
  */
@@ -214,7 +214,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     { label: "Change theme", icon: "moon", run: changeTheme },
     { label: "Keyboard shortcuts", icon: "list", keys: "?", run: openShortcuts },
     { label: "Usage: tokens and cost", icon: "list", run: usage },
-    { label: "Settings", icon: "gear", run: settings },
+    { label: "Settings", icon: "gear", run: () => settings() },
+    { label: "Add agent…", icon: "bot", run: () => settings(true) },
   ];
 
   /** @type {Record<string, (index: number, from?: HTMLElement) => void>} */
@@ -226,7 +227,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     sidebar: toggleSidebar,
     rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
     theme: changeTheme,
-    settings,
+    settings: () => settings(),
+    "add-agent": () => settings(true),
     usage,
     "new-session": () => newSession(),
     "add-project": () => openAddProject(actions.adding()),

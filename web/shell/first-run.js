@@ -23,7 +23,8 @@ export function createFirstRun({ complete, recent, home, add, added }) {
     h("div", { class: "agents-head" }, h("h3", {}, "Agents on this machine"), h("span", {}, "Install any, then check again"),
       h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "check-agents" }, icon("refresh"), "Check again")),
     agents,
-    h("p", { class: "agents-foot" }, "Agents run on this machine under your own subscription. Liminal Builder holds no keys. Any other program that speaks the Agent Client Protocol can be added in agents.json.")));
+    h("p", { class: "agents-foot" }, "Agents run on this machine under your own subscription. Liminal Builder holds no keys. Any other program that speaks the Agent Client Protocol can be added. ",
+      h("button", { class: "link-button", type: "button", "data-command": "add-agent" }, "Add agent"))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     void submit();

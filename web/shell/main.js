@@ -59,11 +59,13 @@ const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { st
 const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
 const notifier = createNotifier({ place: (session) => store.project(session.projectId)?.name ?? "", open: (id) => commands.open(id) });
 const seen = watchSeen({ session: () => store.state.sessions.get(workspace.current() ?? ""), seen: actions.seen });
-const commands = createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, unseen: () => [...needs, ...finished], focusProject: (id) => tree.focusProject(id), focusNewSession: (id) => tree.focusNewSession(id), settings: () => void openSettings({ notifier, themeChanged, version: store.state.version, hasDisplay: store.state.hasDisplay, request }) });
+const commands = createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, unseen: () => [...needs, ...finished], focusProject: (id) => tree.focusProject(id), focusNewSession: (id) => tree.focusNewSession(id), settings: showSettings });
 const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
 giveFocusBackBy((from) => void (sheet.focusStart() || focus.giveBack(from)));
 driveTree(byId("tree"), { ...tree, ...commands.treeActions });
 
+/** The Settings that were opened last. @type {ReturnType<typeof openSettings> | null} */
+let settings = null;
 /** What waits for the user. @type {import("./needs-you.js").Need[]} */
 let needs = [];
 /** What is finished and unread. @type {import("./needs-you.js").Need[]} */
@@ -144,9 +146,16 @@ function showTitle() {
   if (link?.getAttribute("href") !== href) link?.setAttribute("href", href);
 }
 
+/** @param {boolean} [addAgent] */
+function showSettings(addAgent = false) {
+  settings = openSettings({ notifier, themeChanged, version: store.state.version, hasDisplay: store.state.hasDisplay, request, addAgent });
+}
+
 /** @param {ServerFrame} frame */
 function heard(frame) {
+  const agentsBefore = frame.type === "agent:list" ? describeAgents() : "";
   store.apply(frame);
+  if (frame.type === "agent:list" && describeAgents() !== agentsBefore) settings?.agentsChanged();
   if (frame.type === "error") return frame.sessionId ? portlets.deliver(frame) : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
   if (frame.type === "server:hello") greet(frame);
   if (frame.type === "project:added") void actions.listSessions(frame.project.id);
@@ -159,6 +168,9 @@ function heard(frame) {
   if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) workspace.close(id);
   portlets.deliver(frame);
 }
+
+/** Tells lists of agents apart, whatever their states are. */
+const describeAgents = () => store.state.agents.map(({ cliType, name, program, installed }) => [cliType, name, program, installed].join("\t")).join("\n");
 
 /** @param {Extract<ServerFrame, { type: "server:hello" }>} hello */
 function greet({ version, notices }) {

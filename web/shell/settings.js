@@ -1,26 +1,30 @@
-// settings.js: what the user can choose for this browser, and which browsers are let in.
+// settings.js: what the user can choose for this browser, which agents there are, and which browsers are let in.
 import { h } from "../shared/dom.js";
 import { chooseTheme, themeChoice } from "../shared/theme.js";
 import { createBrowsers } from "./browsers.js";
 import { hint, openDialog } from "./dialog.js";
+import { createAgentsSection } from "./settings-agents.js";
 import { createOpenersSection } from "./settings-openers.js";
 
 /** @type {["system" | "dark" | "light", string][]} */
 const THEMES = [["system", "As the system"], ["dark", "Dark"], ["light", "Light"]];
 
 /**
- * @param {{ notifier: ReturnType<typeof import("./notifier.js").createNotifier>, themeChanged: () => void, version: string, hasDisplay: boolean, request: import("./settings-openers.js").Request }} deps
+ * @param {{ notifier: ReturnType<typeof import("./notifier.js").createNotifier>, themeChanged: () => void, version: string, hasDisplay: boolean, request: import("./settings-openers.js").Request, addAgent?: boolean }} deps `addAgent`: the form for a new agent is opened too.
+ * @returns {{ agentsChanged: () => void }}
  */
-export function openSettings({ notifier, themeChanged, version, hasDisplay, request }) {
+export function openSettings({ notifier, themeChanged, version, hasDisplay, request, addAgent = false }) {
   const themes = THEMES.map(([value, words]) => h("label", { class: "setting-choice" },
     h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), words));
   const box = h("input", { type: "checkbox", name: "notifications", checked: notifier.isOn(), disabled: !notifier.isPossible(), "aria-describedby": "notifications-note" });
   const note = h("p", { class: "setting-note", id: "notifications-note", role: "status" }, noteOf(notifier));
+  const agents = createAgentsSection({ request });
   const form = h("form", { method: "dialog" },
     h("div", { class: "dialog-body" },
       h("h2", {}, "Settings"),
       h("fieldset", {}, h("legend", {}, "Theme"), ...themes),
       h("fieldset", {}, h("legend", {}, "Notifications"), h("label", { class: "setting-choice" }, box, "Desktop notifications"), note),
+      agents.root,
       createOpenersSection({ hasDisplay, request }),
       createBrowsers()),
     h("div", { class: "dialog-foot" }, h("span", {}, version ? `Liminal Builder ${version}` : ""), h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
@@ -38,7 +42,9 @@ export function openSettings({ notifier, themeChanged, version, hasDisplay, requ
     input.checked = notifier.isOn();
     note.textContent = noteOf(notifier);
   });
-  return dialog;
+  void (addAgent ? agents.add() : agents.load());
+  // Somebody may have changed them in another window.
+  return { agentsChanged: () => void (dialog.isConnected && agents.load()) };
 }
 
 /** @param {ReturnType<typeof import("./notifier.js").createNotifier>} notifier */

@@ -1,7 +1,7 @@
 //! The handle that everyone holds, and the calls on it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use protocol::{PathCompletion, Project, ProjectDefaults, ProjectId, SessionId, Timestamp, Usage};
 use serde_json::Map;
 
+use crate::agents::{self, AgentsText};
 use crate::books::Change;
 use crate::browsers::{self, BrowserList};
 use crate::directory::DataDirectory;
@@ -20,10 +21,6 @@ use crate::redirect::RedirectFile;
 use crate::settings::{Settings, SettingsChange, SettingsFile};
 use crate::writer::{Shared, Writer};
 use crate::{completion, opening, paths, token};
-
-const AGENTS_FILE: &str = "agents.json";
-/// A hand-written list of agents; a thousand of them are shorter.
-const AGENTS_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A catalog that was just opened.
 #[derive(Debug)]
@@ -107,7 +104,18 @@ impl Catalog {
 
     /// `agents.json` as it lies there; `None` where there is none. Waits for the disk.
     pub fn agents_file(&self) -> Result<Option<String>, CatalogError> {
-        read_agents_file(&self.shared().directory)
+        agents::read(&self.shared().directory)
+    }
+
+    /// Replaces `agents.json` if it still has the content that was read. Waits for the disk. Whoever calls this from several
+    /// threads takes care of the order.
+    pub fn replace_agents_file(&self, before: &AgentsText, after: &AgentsText) -> Result<(), CatalogError> {
+        agents::replace(&self.shared().directory, before, after)
+    }
+
+    /// Where `agents.json` is, or would be.
+    pub fn agents_file_path(&self) -> PathBuf {
+        self.shared().directory.file(agents::AGENTS_FILE)
     }
 
     /// What the user has set for this server.
@@ -305,12 +313,4 @@ impl Catalog {
     fn shared(&self) -> &Shared {
         &self.office.shared
     }
-}
-
-pub(crate) fn read_agents_file(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
-    let Some(bytes) = directory.read(AGENTS_FILE, AGENTS_FILE_BYTES_MAX)? else { return Ok(None) };
-    String::from_utf8(bytes).map(Some).map_err(|error| {
-        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
-        CatalogError::storage(&directory.file(AGENTS_FILE), source)
-    })
 }

@@ -25,6 +25,11 @@ pub enum CatalogError {
     /// A command line of the settings, and why it is none.
     #[error("{field}: {reason}")]
     CommandInvalid { field: &'static str, reason: String },
+    #[error("{} was changed since it was read", .path.display())]
+    AgentsFileChanged { path: PathBuf },
+    /// It is not replaced, and why.
+    #[error("{}: {reason}", .path.display())]
+    AgentsFileUnusable { path: PathBuf, reason: String },
     #[error("could not read or write {}", .path.display())]
     Storage {
         path: PathBuf,
@@ -57,6 +62,8 @@ impl CatalogError {
             Self::SessionNotFound(_) => ErrorCode::SessionNotFound,
             Self::CommandInvalid { .. } => ErrorCode::InvalidMessage,
             Self::SessionExists(_) => ErrorCode::SessionCreateFailed,
+            Self::AgentsFileChanged { .. } => ErrorCode::AgentsFileChanged,
+            Self::AgentsFileUnusable { .. } => ErrorCode::AgentsFileUnusable,
             Self::Storage { .. }
             | Self::NewerVersion { .. }
             | Self::Locked { .. }

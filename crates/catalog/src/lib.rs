@@ -4,6 +4,7 @@
 //! Kept out: agents, sockets, what runs. Nobody else opens a file in the data directory, so the access token, the
 //! browsers that were let in, the lock and `agents.json` are asked for here too. Only the demo agent, a process of its own, has a directory in it.
 
+mod agents;
 mod books;
 mod browsers;
 mod catalog;
@@ -27,6 +28,7 @@ mod usage;
 mod visit;
 mod writer;
 
+pub use agents::{AgentsChange, AgentsChangeError, AgentsText};
 pub use browsers::{BrowserList, BrowserRecord};
 pub use catalog::{Catalog, Opened};
 pub use ending::{LastTurn, TurnEnd, Unseen, UnseenKind};

@@ -12,7 +12,7 @@ use crate::directory::DataDirectory;
 use crate::error::{CatalogError, LockHolder};
 use crate::files::{self, Contents, FileKind, Unreadable};
 use crate::opening::FILE_BYTES_MAX;
-use crate::{catalog, lock, token};
+use crate::{agents, lock, token};
 
 /// A data directory that may not be there.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Visit {
 
     /// As [`crate::Catalog::agents_file`].
     pub fn agents_file(&self) -> Result<Option<String>, CatalogError> {
-        catalog::read_agents_file(&self.directory)
+        agents::read(&self.directory)
     }
 
     /// Where a file of this directory is.

@@ -1,10 +1,13 @@
 //! Which agents are offered, in the order pickers show them.
 
+mod probe;
+mod setup;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_process::StopLadder;
+use agent_process::{AgentCommand, StopLadder};
 use anyhow::Context;
 use catalog::CatalogError;
 use protocol::CliType;
@@ -14,8 +17,11 @@ use providers::{Provider, Registry};
 
 use crate::settings::Agents;
 
+pub(crate) use probe::advice;
+pub(crate) use setup::FileAgents;
+
 /// A wrong command line is the user's to mend at once. A wrong entry of `agents.json` costs that agent alone, a file that
-/// cannot be read all of them, and either is told in every window. Nothing is started here. `file` is `agents.json`, as far as
+/// cannot be read all of them, and either is reported in `notices`. Nothing is started here. `file` is `agents.json`, as far as
 /// there is one.
 pub(crate) fn registry(
     settings: &Agents,
@@ -23,32 +29,69 @@ pub(crate) fn registry(
     file: Result<Option<String>, CatalogError>,
     notices: &mut Vec<String>,
 ) -> anyhow::Result<Registry> {
-    let acp = AcpSettings {
+    let built_in = BuiltIn::new(settings, data_dir)?;
+    let agents = usable(configured(file), notices);
+    let acp = acp_settings(settings);
+    Ok(built_in.registry_with(agents.into_iter().map(|agent| provider(agent, &acp))))
+}
+
+/// The agents that are there without being configured.
+#[derive(Debug)]
+struct BuiltIn {
+    claude: Arc<dyn Provider>,
+    codex: Arc<dyn Provider>,
+    demo: Arc<dyn Provider>,
+}
+
+impl BuiltIn {
+    fn new(settings: &Agents, data_dir: &Path) -> anyhow::Result<Self> {
+        let acp = acp_settings(settings);
+        let codex = AcpAgent::codex(&settings.codex_acp_cmd).context("--codex-acp-cmd (CODEX_ACP_CMD)")?;
+        Ok(Self {
+            claude: Arc::new(ClaudeProvider::new(claude_config(settings))?),
+            codex: provider(codex, &acp),
+            demo: provider(demo(data_dir)?, &acp),
+        })
+    }
+
+    /// In the order of the picker: the demo agent is last.
+    fn registry_with(&self, configured: impl Iterator<Item = Arc<dyn Provider>>) -> Registry {
+        let first = [Arc::clone(&self.claude), Arc::clone(&self.codex)];
+        Registry::new(first.into_iter().chain(configured).chain([Arc::clone(&self.demo)]))
+    }
+}
+
+fn acp_settings(settings: &Agents) -> AcpSettings {
+    AcpSettings {
         start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
         silence_after: Duration::from_millis(settings.acp_prompt_timeout_ms),
         // With the time to cancel its turns, less than the server has to stop.
         stop: StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_millis(1_500) },
         idle: idle(settings),
         ..AcpSettings::default()
-    };
-    let mut agents = vec![AcpAgent::codex(&settings.codex_acp_cmd).context("--codex-acp-cmd (CODEX_ACP_CMD)")?];
-    match configured(file) {
+    }
+}
+
+fn provider(agent: AcpAgent, acp: &AcpSettings) -> Arc<dyn Provider> {
+    Arc::new(AcpProvider::new(agent, acp.clone()))
+}
+
+/// The agents that can be used; what is wrong with the others joins `notices`.
+fn usable(configured: anyhow::Result<ConfiguredAgents>, notices: &mut Vec<String>) -> Vec<AcpAgent> {
+    match configured {
         Ok(configured) => {
-            agents.extend(configured.agents);
             for mistake in configured.mistakes {
                 tracing::warn!("agents.json: {mistake}");
                 notices.push(format!("An agent of agents.json is not offered: {mistake}."));
             }
+            configured.agents
         }
         Err(error) => {
             tracing::warn!("agents.json: {error:#}");
             notices.push(format!("The agents of agents.json are not offered: {error:#}."));
+            Vec::new()
         }
     }
-    agents.push(demo(data_dir)?);
-    let provider = |agent| Arc::new(AcpProvider::new(agent, acp.clone())) as Arc<dyn Provider>;
-    let claude: Arc<dyn Provider> = Arc::new(ClaudeProvider::new(claude_config(settings))?);
-    Ok(Registry::new(std::iter::once(claude).chain(agents.into_iter().map(provider))))
 }
 
 /// Last in the list, and always there: this program itself, with its sessions beside ours.
@@ -93,6 +136,11 @@ pub(crate) fn command_line(
         None if cli_type.as_str() == "codex" => return Some(settings.codex_acp_cmd.clone()),
         None => return None,
     };
+    Some(line_of(&command))
+}
+
+/// As a person types it in a terminal.
+fn line_of(command: &AgentCommand) -> String {
     let words = std::iter::once(&command.program).chain(&command.args);
     let quoted = words.map(|word| {
         let word = word.to_string_lossy();
@@ -101,5 +149,5 @@ pub(crate) fn command_line(
             false => word.into_owned(),
         }
     });
-    Some(quoted.collect::<Vec<_>>().join(" "))
+    quoted.collect::<Vec<_>>().join(" ")
 }

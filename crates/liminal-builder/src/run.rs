@@ -3,19 +3,20 @@
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use catalog::{Catalog, CatalogError, Opened};
-use protocol::CliType;
 use server::{Access, Browsers, Hosts, Keys, Limits, Patience, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::FileAgents;
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::{agents, browser, farewell, greeting, listen};
+use crate::{browser, farewell, greeting, listen};
 
 /// Of the time to stop, what is left for windows to close and for files when agents take all they may.
 const CLOSING_TIME: Duration = Duration::from_millis(2_000);
@@ -30,17 +31,13 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
         true => None,
         false => Some(keys(&catalog, settings.opening.open_by_file, &mut notices).map_err(explain)?),
     };
-    let registry = agents::registry(&settings.agents, catalog.dir(), catalog.agents_file(), &mut notices)?;
-    let known: Vec<_> = registry.iter().map(|agent| (agent.cli_type().clone(), agent.name().to_owned())).collect();
-    let names = |cli_type: &CliType| {
-        let name = known.iter().find(|(known, _)| known == cli_type).map(|(_, name)| name.as_str());
-        name.unwrap_or(cli_type.as_str()).to_owned()
-    };
+    let agents = FileAgents::open(&settings.agents, catalog.clone())?;
     let listener = listen::bind(address).await?;
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
     let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), keys.clone());
-    let hub = Hub::start(catalog.clone(), registry, facts(notices));
+    let hub = Hub::start(catalog.clone(), agents.registry(), facts(notices));
+    hub.let_agents_change(Arc::new(agents.setup), agents.notices);
 
     // Beside the start, which it must not slow down.
     drop(tokio::task::spawn_blocking(agent_process::end_leftovers));
@@ -70,7 +67,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}
     }
-    say(&farewell::words(&hub.working_sessions(), |session| names(&session.cli_type)));
+    say(&farewell::words(&hub.working_sessions(), |session| hub.agent_name(&session.cli_type)));
     let agents_until = Instant::now() + stop_time_max.saturating_sub(CLOSING_TIME);
     let drained = async {
         let ended = hub.drain(agents_until).await;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agents::AgentDefinition;
 use crate::ids::{CliType, ItemId, ProjectId, SessionId};
 use crate::model::{OpenTarget, ProjectDefaults};
 
@@ -120,6 +121,21 @@ client_messages! {
     /// Directories the user worked in before.
     "path:recent" => PathRecent {},
     "agent:list" => AgentList {},
+    /// All agents with their definitions, for Settings.
+    "agent:config" => AgentConfig {},
+    /// Saves a definition, as a new agent or in the place of the one that `replaces` names.
+    "agent:save" => AgentSave {
+        revision: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<String>,
+        definition: AgentDefinition,
+    },
+    /// Removes the entry of this name from `agents.json`.
+    "agent:remove" => AgentRemove { revision: String, name: String },
+    /// Starts an agent of the list for a moment, beside the one that may be in use.
+    "agent:probe" => AgentProbe { cli_type: CliType },
+    /// The same for a definition that need not be saved.
+    "agent:probe-definition" => AgentProbeDefinition { definition: AgentDefinition },
 }
 
 impl ClientMessage {
@@ -151,7 +167,12 @@ impl ClientMessage {
             | Self::SessionCreate { .. }
             | Self::PathComplete { .. }
             | Self::PathRecent {}
-            | Self::AgentList {} => None,
+            | Self::AgentList {}
+            | Self::AgentConfig {}
+            | Self::AgentSave { .. }
+            | Self::AgentRemove { .. }
+            | Self::AgentProbe { .. }
+            | Self::AgentProbeDefinition { .. } => None,
         }
     }
 }
@@ -217,6 +238,8 @@ impl ClientMessage {
             }
             Self::ProjectAdd { path } if path.contains('\0') => fault("path", "must not hold a NUL"),
             Self::PathComplete { prefix } if prefix.contains('\0') => fault("prefix", "must not hold a NUL"),
+            Self::AgentSave { definition, .. } => definition.check().map(|()| self),
+            Self::AgentProbeDefinition { definition } => definition.check_start().map(|()| self),
             _ => Ok(self),
         }
     }

@@ -44,6 +44,8 @@ error_codes! {
     ProjectIdRequired = "PROJECT_ID_REQUIRED",
     StorageFailed = "STORAGE_FAILED",
     OpenFailed = "OPEN_FAILED",
+    AgentsFileChanged = "AGENTS_FILE_CHANGED",
+    AgentsFileUnusable = "AGENTS_FILE_UNUSABLE",
     Forbidden = "FORBIDDEN",
     Unauthorized = "UNAUTHORIZED",
     InternalError = "INTERNAL_ERROR",
@@ -71,6 +73,10 @@ impl ErrorCode {
             Self::ProjectIdRequired => "projectId is required".into(),
             Self::StorageFailed => "Could not save the change. Check the data directory's disk and permissions.".into(),
             Self::OpenFailed => about.into(),
+            Self::AgentsFileChanged => {
+                "agents.json was changed by somebody else, so nothing was saved. The list shows it as it is now.".into()
+            }
+            Self::AgentsFileUnusable => "agents.json cannot be changed here, so nothing was saved.".into(),
             Self::Forbidden => "This request is not allowed.".into(),
             Self::Unauthorized => "Open the link that Liminal Builder printed when it started.".into(),
             Self::InternalError => "Unexpected server error.".into(),

@@ -97,6 +97,14 @@ pub(crate) fn summary() -> SessionSummary {
         state: state(),
     }
 }
+fn definition() -> AgentDefinition {
+    AgentDefinition {
+        name: "Gemini".into(),
+        command: "gemini".into(),
+        args: vec!["--acp".into()],
+        env: vec![EnvVariable { name: "GEMINI_API_KEY".into(), value: "key".into() }],
+    }
+}
 fn arguments() -> serde_json::Map<String, Value> {
     serde_json::Map::from_iter([("command".to_string(), json!("cargo test"))])
 }
@@ -349,6 +357,15 @@ fn every_client_message_has_its_golden_file_and_is_read_back() {
         ClientMessage::PathComplete { prefix: "~/de".into() },
         ClientMessage::PathRecent {},
         ClientMessage::AgentList {},
+        ClientMessage::AgentConfig {},
+        ClientMessage::AgentSave {
+            revision: "r-1".into(),
+            replaces: Some("Gemini CLI".into()),
+            definition: definition(),
+        },
+        ClientMessage::AgentRemove { revision: "r-1".into(), name: "Gemini".into() },
+        ClientMessage::AgentProbe { cli_type: cli_type() },
+        ClientMessage::AgentProbeDefinition { definition: definition() },
     ];
     let mut missing = BTreeSet::from_iter(ClientMessage::TYPES);
     for message in messages {
@@ -470,6 +487,31 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
                 status: AgentStatus::Connected,
             }],
         },
+        ServerMessage::AgentConfig {
+            config: AgentConfig {
+                file: "/home/dev/.liminal-builder/agents.json".into(),
+                revision: "r-2".into(),
+                problem: Some("it is not in the expected form".into()),
+                agents: vec![
+                    AgentEntry::BuiltIn {
+                        cli_type: cli_type(),
+                        name: "Claude Code".into(),
+                        command: "claude".into(),
+                        variable: Some("CLAUDE_CMD".into()),
+                        is_replaced: false,
+                    },
+                    AgentEntry::Configured { cli_type: CliType::parse("Gemini").unwrap(), definition: definition() },
+                    AgentEntry::Unusable { name: "Half".into(), reason: "the command is empty".into() },
+                ],
+            },
+        },
+        ServerMessage::AgentProbed {
+            outcome: ProbeOutcome::Works {
+                program: "/usr/bin/gemini".into(),
+                version: Some("0.61.0".into()),
+                login: ProbeLogin::Account { account: "dev@example.com".into() },
+            },
+        },
         ServerMessage::AgentStatus {
             cli_type: cli_type(),
             session_id: Some(session_id.clone()),
@@ -513,6 +555,8 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
             ServerMessage::PathCompletions { .. } => "path.completions",
             ServerMessage::PathRecents { .. } => "path.recents",
             ServerMessage::AgentList { .. } => "agent.list",
+            ServerMessage::AgentConfig { .. } => "agent.config",
+            ServerMessage::AgentProbed { .. } => "agent.probed",
             ServerMessage::AgentStatus { .. } => "agent.status",
             ServerMessage::Ack {} => "ack",
             ServerMessage::Error(_) => "error",
@@ -522,6 +566,33 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
         let value = serde_json::to_value(&frame).unwrap();
         check(&format!("server.{file}.json"), &value);
         assert_eq!(serde_json::from_value::<ServerFrame>(value).unwrap(), frame);
+    });
+}
+
+#[test]
+fn every_outcome_of_a_probe_has_its_golden_file() {
+    let outcomes = [
+        ProbeOutcome::Works { program: "gemini".into(), version: None, login: ProbeLogin::GivesSession {} },
+        ProbeOutcome::NeedsLogin {
+            program: "gemini".into(),
+            version: Some("0.61.0".into()),
+            advice: "Log in with `gemini /auth`.".into(),
+        },
+        ProbeOutcome::Failed {
+            message: ErrorCode::AgentHandshakeFailed.message("Gemini"),
+            detail: Some("unknown option --acp".into()),
+            advice: "Run `gemini --acp` in a terminal to see whether it works by itself.".into(),
+        },
+    ];
+    let files = files!(ProbeOutcome;
+        ProbeOutcome::Works { .. } => "works",
+        ProbeOutcome::NeedsLogin { .. } => "needs-login",
+        ProbeOutcome::Failed { .. } => "failed",
+    );
+    each(outcomes, files, |file, outcome| {
+        let value = serde_json::to_value(&outcome).unwrap();
+        check(&format!("probe.{file}.json"), &value);
+        assert_eq!(serde_json::from_value::<ProbeOutcome>(value).unwrap(), outcome);
     });
 }
 

@@ -4,6 +4,7 @@
 //! Every message variant has a golden file in `goldens/` that Rust writes and JavaScript reads; see CONTRIBUTING.md
 //! for how to write them anew.
 
+pub mod agents;
 pub mod client;
 pub mod error;
 pub mod facts;
@@ -16,6 +17,7 @@ pub mod timestamp;
 pub mod tool;
 pub mod upsert;
 
+pub use agents::{AgentConfig, AgentDefinition, AgentEntry, EnvVariable, ProbeLogin, ProbeOutcome};
 pub use client::{ClientFrame, ClientMessage, InvalidMessage};
 pub use error::{ErrorCode, ErrorDetail};
 pub use facts::SessionFacts;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agents::{AgentConfig, ProbeOutcome};
 use crate::error::ErrorCode;
 use crate::facts::SessionFacts;
 use crate::ids::{CliType, ItemId, ProjectId, SessionId};
@@ -117,6 +118,11 @@ pub enum ServerMessage {
     PathRecents { directories: Vec<RecentDirectory> },
     #[serde(rename = "agent:list")]
     AgentList { agents: Vec<AgentInfo> },
+    /// Only to the window that asked: it holds the values of environment variables.
+    #[serde(rename = "agent:config")]
+    AgentConfig { config: AgentConfig },
+    #[serde(rename = "agent:probed")]
+    AgentProbed { outcome: ProbeOutcome },
     #[serde(rename = "agent:status")]
     AgentStatus {
         cli_type: CliType,

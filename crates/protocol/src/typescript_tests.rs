@@ -22,6 +22,7 @@ fn the_browsers_types_are_these_types() {
         ProjectId, CliType, SessionId, TurnId, ItemId, CallId, Timestamp, ErrorCode,
         Project, ProjectDefaults, SessionSummary, SessionState, Attention, Continuity, TurnRecord, TurnRecordStatus,
         AgentInfo, AgentStatus, PathCompletion, RecentDirectory, RecentSource, OpenTarget, ServerSettings, OpenerSetting,
+        AgentDefinition, EnvVariable, AgentConfig, AgentEntry, ProbeOutcome, ProbeLogin,
         SessionFacts, PlanEntry, PlanStatus, ContextUse, AgentCommandInfo, ConfigOption, ConfigCategory, ConfigChoice,
         Origin, Usage, ToolDetail, ToolKind, ToolLocation, ToolContent, Permission, PermissionDecision,
         UpsertStatus, UpsertBody, UpsertView, BlockPatch, ToolSection, SectionKind, Upsert,

@@ -69,7 +69,10 @@ fn status(code: ErrorCode) -> StatusCode {
         // Not 401: that would ask browsers and scripts for a name and a password, which do not exist here.
         ErrorCode::Unauthorized | ErrorCode::Forbidden => StatusCode::FORBIDDEN,
         ErrorCode::ProjectNotFound | ErrorCode::SessionNotFound => StatusCode::NOT_FOUND,
-        ErrorCode::ProjectDuplicate | ErrorCode::TurnInProgress => StatusCode::CONFLICT,
+        ErrorCode::ProjectDuplicate
+        | ErrorCode::TurnInProgress
+        | ErrorCode::AgentsFileChanged
+        | ErrorCode::AgentsFileUnusable => StatusCode::CONFLICT,
         ErrorCode::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
         ErrorCode::SessionLoadFailed
         | ErrorCode::SessionCreateFailed

@@ -37,6 +37,9 @@ pub enum ServiceError {
     OpenFailed(String),
     #[error("a request lacks {field}")]
     Invalid { field: &'static str, reason: &'static str },
+    /// A definition of an agent that cannot be used; the sentence says why and what to do.
+    #[error("{field}: {sentence}")]
+    AgentInvalid { field: &'static str, sentence: String },
     #[error(transparent)]
     Catalog(#[from] catalog::CatalogError),
     #[error(transparent)]
@@ -54,7 +57,7 @@ impl ServiceError {
             Self::Closed => ErrorCode::SessionNotFound,
             Self::SessionEnded | Self::ShuttingDown | Self::Fault => ErrorCode::InternalError,
             Self::OpenFailed(_) => ErrorCode::OpenFailed,
-            Self::Invalid { .. } => ErrorCode::InvalidMessage,
+            Self::Invalid { .. } | Self::AgentInvalid { .. } => ErrorCode::InvalidMessage,
             Self::Catalog(error) => error.code(),
             Self::Provider(error) => error.code(),
         }
@@ -78,6 +81,11 @@ impl ServiceError {
             Self::Invalid { field, reason } => {
                 let words = self.code().message("");
                 let mut message = ErrorMessage::new(self.code(), format!("{words} {field}: {reason}"));
+                message.field = Some((*field).to_string());
+                message
+            }
+            Self::AgentInvalid { field, sentence } => {
+                let mut message = ErrorMessage::new(self.code(), sentence.clone());
                 message.field = Some((*field).to_string());
                 message
             }

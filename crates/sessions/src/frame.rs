@@ -104,6 +104,8 @@ impl After {
             | ServerMessage::PathCompletions { .. }
             | ServerMessage::PathRecents { .. }
             | ServerMessage::AgentList { .. }
+            | ServerMessage::AgentConfig { .. }
+            | ServerMessage::AgentProbed { .. }
             | ServerMessage::Ack {} => Self::Nothing,
         }
     }

@@ -3,12 +3,15 @@
 //! Comes in: requests. Goes out: answers to one window, news to all. Kept out: sockets, wires, files. Locks are held
 //! for a look-up and never across an await.
 
+mod agents;
 mod directories;
 mod drain;
 mod entries;
 mod renamed;
 mod restored;
 mod usage;
+
+pub use agents::{AgentSet, AgentSetup, ProbeTarget};
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -40,7 +43,7 @@ pub struct Hub {
 #[derive(Debug)]
 pub(crate) struct HubCore {
     catalog: Catalog,
-    registry: Registry,
+    agents: agents::AgentRoster,
     facts: ServerFacts,
     windows: Mutex<Windows>,
     sessions: Mutex<entries::Entries>,
@@ -120,7 +123,7 @@ impl Hub {
         let states = Mutex::new(restored::states(&catalog));
         let core = Arc::new(HubCore {
             catalog,
-            registry,
+            agents: agents::AgentRoster::default(),
             facts,
             windows: Mutex::default(),
             sessions: Mutex::default(),
@@ -133,20 +136,15 @@ impl Hub {
             stop: CancellationToken::new(),
         });
         core.tasks.spawn(crate::supervisor::run(Arc::clone(&core), births, core.stop.clone()));
-        for provider in core.registry.iter() {
-            core.tasks.spawn(crate::supervisor::report_status(
-                Arc::clone(&core),
-                Arc::clone(provider),
-                core.stop.clone(),
-            ));
-        }
+        core.install_agents(registry);
         Self { core }
     }
 
     /// A window joins. It is greeted with what it needs to know first.
     pub fn connect(&self, kind: WindowKind) -> (Window, Frames) {
         let outbox = Outbox::new(kind);
-        let ServerFacts { version, instance, home, notices, has_display } = self.core.facts.clone();
+        let ServerFacts { version, instance, home, mut notices, has_display } = self.core.facts.clone();
+        notices.extend(self.core.agents.notices());
         let hello = ServerMessage::ServerHello { version, instance, home, notices, has_display };
         outbox.push(After::Nothing, Frame::of(hello, None));
         let id = {
@@ -179,7 +177,7 @@ impl Hub {
         directory: Option<&str>,
     ) -> Result<SessionSummary, ServiceError> {
         // The agent type first: a wrong one must not add a project.
-        self.core.registry.get(cli_type)?;
+        self.core.registry().get(cli_type)?;
         let project = match (project, directory) {
             (Some(id), _) => id.clone(),
             (None, Some(directory)) => self.core.project_in(directory).await?,
@@ -201,7 +199,7 @@ impl Hub {
     /// The id it has now, whether a process stands behind it, and its state.
     pub fn session_status(&self, id: &SessionId) -> Result<(SessionId, bool, SessionState), ServiceError> {
         let SessionRecord { id, cli_type, .. } = self.core.record(id)?;
-        let alive = self.core.registry.get(&cli_type).is_ok_and(|p| p.is_alive(&id.agent_session_id()));
+        let alive = self.core.agents.is_alive(&cli_type, &id.agent_session_id());
         let state = self.core.state_of(&id);
         Ok((id, alive, state))
     }
@@ -239,8 +237,9 @@ impl HubCore {
         &self.catalog
     }
 
-    pub(crate) fn registry(&self) -> &Registry {
-        &self.registry
+    /// The agents as they are now.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.agents.registry()
     }
 
     /// The server's end has begun.
@@ -293,7 +292,7 @@ impl HubCore {
         project: &ProjectId,
         asker: Option<&Requester>,
     ) -> Result<SessionSummary, ServiceError> {
-        let provider = Arc::clone(self.registry.get(cli_type)?);
+        let provider = Arc::clone(self.registry().get(cli_type)?);
         let project = self.project(project)?;
         self.unless_stopping()?;
         let creating = provider.create_session(NewSession { project_dir: PathBuf::from(&project.path) });
@@ -461,7 +460,8 @@ impl HubCore {
     }
 
     pub(crate) async fn agents(&self) -> Vec<AgentInfo> {
-        let described = self.registry.iter().map(|provider| contained(provider.describe()));
+        let registry = self.registry();
+        let described = registry.iter().map(|provider| contained(provider.describe()));
         let described = futures_util::future::join_all(described).await;
         described.into_iter().filter_map(|agent| agent.map_err(|fault| ServiceError::fault(&fault)).ok()).collect()
     }

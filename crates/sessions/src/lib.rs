@@ -20,6 +20,6 @@ mod window;
 
 pub use error::ServiceError;
 pub use frame::Frame;
-pub use hub::{Hub, ServerFacts};
+pub use hub::{AgentSet, AgentSetup, Hub, ProbeTarget, ServerFacts};
 pub use outbox::{Frames, WindowKind};
 pub use window::Window;

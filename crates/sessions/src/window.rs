@@ -265,6 +265,11 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         ClientMessage::AgentList {} => {
             requester.answer(ServerMessage::AgentList { agents: core.agents().await });
         }
+        message @ (ClientMessage::AgentConfig {}
+        | ClientMessage::AgentSave { .. }
+        | ClientMessage::AgentRemove { .. }
+        | ClientMessage::AgentProbe { .. }
+        | ClientMessage::AgentProbeDefinition { .. }) => core.serve_agents(message, requester).await?,
         ClientMessage::ProjectList {}
         | ClientMessage::SessionList { .. }
         | ClientMessage::SessionOpen { .. }

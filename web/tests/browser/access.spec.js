@@ -52,7 +52,13 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await checkAccess(shell, "add project");
       await shell.keyboard.press("Escape");
       await shell.locator("#footer").getByRole("button", { name: "Settings" }).click();
+      await expect(shell.getByRole("button", { name: "Try it: Demo agent" })).toBeVisible();
       await checkAccess(shell, "settings");
+      await shell.getByRole("button", { name: "Edit Scripted" }).click();
+      await shell.getByRole("dialog", { name: "Edit Scripted" }).getByRole("button", { name: "Try it" }).click();
+      await expect(shell.locator(".agent-form .probe")).toContainText("It answers");
+      await checkAccess(shell, "edit agent");
+      await shell.keyboard.press("Escape");
       await shell.keyboard.press("Escape");
       await shell.locator("#footer .footer-agents").click();
       await expect(shell.getByRole("dialog", { name: "Agents" })).toBeVisible();

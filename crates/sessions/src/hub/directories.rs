@@ -27,7 +27,7 @@ impl HubCore {
     pub(crate) async fn recent_directories(&self) -> Vec<RecentDirectory> {
         let mut candidates: Vec<_> =
             self.catalog.removed_projects().into_iter().map(|path| (path, RecentSource::Removed)).collect();
-        for provider in self.registry.iter() {
+        for provider in self.registry().iter() {
             let known = contained(provider.recent_directories()).await.unwrap_or_default();
             candidates.extend(known.into_iter().map(|path| (path, RecentSource::Agent)));
         }

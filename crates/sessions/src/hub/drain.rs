@@ -30,7 +30,8 @@ impl Hub {
             }
             core.finish_windows();
         };
-        let agents = join_all(core.registry.iter().map(|provider| contained(provider.shutdown())));
+        let providers = core.agents.all();
+        let agents = join_all(providers.iter().map(|provider| contained(provider.shutdown())));
         // The windows wait for their turns, and the agents for nobody.
         let ended = timeout_at(deadline, async { tokio::join!(agents, ending).0 }).await;
         let are_ended = ended.is_ok_and(|ended| ended.iter().all(Result::is_ok));

@@ -113,7 +113,7 @@ impl HubCore {
             handed => return Ok(Start::Handed(handed)),
         };
         self.unless_stopping()?;
-        let provider = Arc::clone(self.registry.get(&self.record(id)?.cli_type)?);
+        let provider = Arc::clone(self.registry().get(&self.record(id)?.cli_type)?);
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
         let id = self.current(id);
         sessions.insert(id.clone(), Entry::Live(actor));
@@ -249,7 +249,7 @@ impl HubCore {
     ) -> Result<(SessionId, Arc<dyn providers::Provider>, super::Place, mpsc::Receiver<Command>), ServiceError> {
         self.unless_stopping()?;
         let record = self.record(id)?;
-        let provider = Arc::clone(self.registry.get(&record.cli_type)?);
+        let provider = Arc::clone(self.registry().get(&record.cli_type)?);
         let place = self.place_of(id)?;
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
         sessions.insert(record.id.clone(), Entry::Live(actor));

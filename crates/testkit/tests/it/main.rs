@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod access;
+mod agents;
 mod api;
 mod browsers;
 mod claude;

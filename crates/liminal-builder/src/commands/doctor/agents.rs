@@ -84,13 +84,6 @@ fn found(info: &AgentInfo) -> Finding {
 fn failed(name: &str, by_hand: &str, error: &ProviderError) -> Finding {
     let message = error.to_message();
     let said = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
-    let advice = match error {
-        ProviderError::LoginRequired { detail, .. } => detail.clone(),
-        ProviderError::NotInstalled { install_hint: Some(hint), .. } => hint.clone(),
-        _ => format!(
-            "Run `{by_hand}` in a terminal to see whether it works by itself. If it is only slow to start, give it more \
-             time with ACP_START_TIMEOUT_MS."
-        ),
-    };
+    let advice = agents::advice(error, by_hand);
     Finding::problem(name, format!("{}{said}", message.message), advice)
 }
