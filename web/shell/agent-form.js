@@ -9,7 +9,7 @@ import { createProbe } from "./probe-result.js";
 /** @typedef {import("../shared/protocol.js").AgentDefinition} AgentDefinition */
 /** @typedef {import("./socket.js").RequestError["error"]} Failure */
 /**
- * `save` gives what is wrong, or nothing when it was saved; `note` is added to what is shown.
+ * `save` gives what is wrong, or nothing when it was saved.
  * @typedef {{ definition?: AgentDefinition, request: import("./settings-openers.js").Request, save: (definition: AgentDefinition) => Promise<Failure | null>, closed: () => void }} FormDeps
  */
 
@@ -49,11 +49,11 @@ export function openAgentForm({ definition, request, save, closed }) {
   /** @param {Failure} error */
   function report(error) {
     const field = /^definition\.(\w+)(?:\[(\d+)\](?:\.(\w+))?)?/.exec(error.field ?? "");
-    const words = sentenceOf(error.message);
+    const sentence = sentenceOf(error.message);
     const found = field && fields.find((one) => one.name === field[1]);
-    if (field?.[1] === "env") return env.report(Number(field[2] ?? 0), field[3] === "value", words);
+    if (field?.[1] === "env") return env.report(Number(field[2] ?? 0), field[3] === "value", sentence);
     if (found) {
-      found.report(words);
+      found.report(sentence);
       return found.input.focus();
     }
     setText(alert, error.detail ? `${error.message} ${error.detail}` : error.message);
@@ -143,11 +143,11 @@ function fieldOf(name, label, input, note) {
   return {
     name,
     root: h("div", { class: "form-field" }, h("label", { for: `agent-${name}` }, label), input, error, note ? h("p", { class: "setting-note", id: `agent-${name}-note` }, note) : null),
-    /** @param {string} words */
-    report(words) {
-      setText(error, words);
-      error.hidden = words === "";
-      setAttribute(input, "aria-invalid", words ? "true" : null);
+    /** @param {string} sentence */
+    report(sentence) {
+      setText(error, sentence);
+      error.hidden = sentence === "";
+      setAttribute(input, "aria-invalid", sentence ? "true" : null);
     },
   };
 }
@@ -210,9 +210,9 @@ function createVariables(known) {
       error.hidden = true;
       for (const { name, value } of rows) for (const input of [name, value]) setAttribute(input, "aria-invalid", null);
     },
-    /** @param {number} index @param {boolean} isValue @param {string} words */
-    report(index, isValue, words) {
-      setText(error, words);
+    /** @param {number} index @param {boolean} isValue @param {string} sentence */
+    report(index, isValue, sentence) {
+      setText(error, sentence);
       error.hidden = false;
       const row = filled()[index];
       const input = isValue ? row?.value : row?.name;

@@ -85,7 +85,8 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
         const words = `${agent.name}: ${agentStateWords(agent, store)}`;
         return h("span", { "data-key": agent.cliType, title: words }, mark(agent.cliType), h("span", { class: "dot", "data-state": agentState(agent, store) }), h("span", { class: "visually-hidden" }, words));
       }));
-      agents.removeAttribute("aria-label");
+      // Before the list has come there is nothing else to name it.
+      if (store.state.agents.length) agents.removeAttribute("aria-label");
       draw();
     },
     themeChanged: () => setIcon(picture, currentTheme() === "dark" ? "moon" : "sun"),

@@ -1,8 +1,9 @@
 //! `agents.json`: the agents that the user defines, changed in a window or with an editor.
 //!
-//! Comes in: one definition to save or a name to remove. Goes out: the same text with that one change in it. Everything else
-//! stays as it is written: unknown fields at every level, numbers, the order of entries. A file that is not in the expected
-//! form is never replaced, and neither is one that changed since it was read. Kept out: which names and commands are allowed.
+//! Comes in: one definition to save or a name to remove. Goes out: the same text with that one change in it.
+//! Everything else stays as it is written: unknown fields at every level, numbers, the order of entries. A file that is
+//! not in the expected form is never replaced, and neither is one that changed since it was read. Kept out: which names
+//! and commands are allowed.
 
 use std::fmt;
 use std::fs;
@@ -68,7 +69,8 @@ impl AgentsText {
         }
     }
 
-    /// The entries in their order: each name as it is written, and the definition unless it is not in the expected form.
+    /// The entries in their order: each name as it is written, and the definition unless it is not in the expected
+    /// form.
     pub fn entries(&self) -> Result<Vec<(String, Option<AgentDefinition>)>, AgentsChangeError> {
         let Fields(servers) = self.fields()?.1;
         Ok(servers.into_iter().map(|(name, entry)| (name.clone(), definition(name, &entry))).collect())

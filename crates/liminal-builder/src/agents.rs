@@ -20,9 +20,9 @@ use crate::settings::Agents;
 pub(crate) use probe::advice;
 pub(crate) use setup::FileAgents;
 
-/// A wrong command line is the user's to mend at once. A wrong entry of `agents.json` costs that agent alone, a file that
-/// cannot be read all of them, and either is reported in `notices`. Nothing is started here. `file` is `agents.json`, as far as
-/// there is one.
+/// A wrong command line is the user's to mend at once. A wrong entry of `agents.json` costs that agent alone, a file
+/// that cannot be read all of them, and either is reported in `notices`. Nothing is started here. `file` is
+/// `agents.json`, as far as there is one.
 pub(crate) fn registry(
     settings: &Agents,
     data_dir: &Path,

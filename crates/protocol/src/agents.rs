@@ -1,7 +1,7 @@
 //! Agents that the user defines: what `agents.json` holds, as Settings shows and changes it.
 //!
-//! Comes in: definitions from a window, checked here field by field. Goes out: the list of all agents, and what starting one
-//! for a moment has shown. Values of environment variables may be secrets and stay out of `Debug`.
+//! Comes in: definitions from a window, checked here field by field. Goes out: the list of all agents, and what starting
+//! one for a moment has shown. Values of environment variables may be secrets and stay out of `Debug`.
 
 use std::fmt;
 

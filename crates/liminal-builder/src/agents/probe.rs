@@ -6,15 +6,15 @@ use std::sync::Arc;
 use protocol::{AgentInfo, ErrorCode, ProbeLogin, ProbeOutcome};
 use providers::{Login, Provider, ProviderError};
 
-/// `directory` is an empty one to work in; `by_hand` is what a person types to start the agent.
-pub(super) async fn probe(provider: Arc<dyn Provider>, directory: &Path, by_hand: &str) -> ProbeOutcome {
+/// `directory` is an empty one to work in; `command_line` is what a person types to start the agent.
+pub(super) async fn probe(provider: Arc<dyn Provider>, directory: &Path, command_line: &str) -> ProbeOutcome {
     let info = provider.describe().await;
     if !info.installed {
         return missing(info);
     }
     let tried = provider.try_out(directory).await;
     provider.shutdown().await;
-    let program = info.program.unwrap_or_else(|| by_hand.to_owned());
+    let program = info.program.unwrap_or_else(|| command_line.to_owned());
     match tried {
         Ok(tried) => {
             let version = tried.version.or(info.version);
@@ -28,7 +28,11 @@ pub(super) async fn probe(provider: Arc<dyn Provider>, directory: &Path, by_hand
         }
         Err(error) => {
             let message = error.to_message();
-            ProbeOutcome::Failed { message: message.message, detail: message.detail, advice: advice(&error, by_hand) }
+            ProbeOutcome::Failed {
+                message: message.message,
+                detail: message.detail,
+                advice: advice(&error, command_line),
+            }
         }
     }
 }
@@ -46,14 +50,14 @@ fn missing(info: AgentInfo) -> ProbeOutcome {
     }
 }
 
-/// What to do about an agent that did not start. `by_hand` is what a person types to start it.
-pub(crate) fn advice(error: &ProviderError, by_hand: &str) -> String {
+/// What to do about an agent that did not start. `command_line` is what a person types to start it.
+pub(crate) fn advice(error: &ProviderError, command_line: &str) -> String {
     match error {
         ProviderError::LoginRequired { detail, .. } => detail.clone(),
         ProviderError::NotInstalled { install_hint: Some(hint), .. } => hint.clone(),
         _ => format!(
-            "Run `{by_hand}` in a terminal to see whether it works by itself. If it is only slow to start, give it more \
-             time with ACP_START_TIMEOUT_MS."
+            "Run `{command_line}` in a terminal to see whether it works by itself. If it is only slow to start, give it \
+             more time with ACP_START_TIMEOUT_MS."
         ),
     }
 }

@@ -1,8 +1,8 @@
 //! The user's own agents while the server runs: read from `agents.json`, changed there, and made into providers.
 //!
 //! Comes in: one change, with the revision of the file it was made for. Goes out: the definitions for Settings and the
-//! registry for the hub. An agent whose definition has not changed keeps its provider, and with it its process. A file that
-//! cannot be used changes nothing: what was offered stays offered.
+//! registry for the hub. An agent whose definition has not changed keeps its provider, and with it its process. A file
+//! that cannot be used changes nothing: what was offered stays offered.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -164,21 +164,21 @@ impl AgentSetup for FileSetup {
     async fn probe(&self, target: ProbeTarget) -> Result<ProbeOutcome, ServiceError> {
         // An empty directory to work in, which is also where the demo agent keeps its sessions.
         let scratch = tempfile::tempdir().map_err(|error| internal(format!("no temporary directory: {error}")))?;
-        let (provider, by_hand) = match target {
+        let (provider, line) = match target {
             ProbeTarget::Known(cli_type) => {
                 let file = self.file().await.map(|file| file.as_deref().map(ToOwned::to_owned));
-                let by_hand = command_line(&self.settings, file.clone(), &cli_type).unwrap_or_default();
+                let line = command_line(&self.settings, file.clone(), &cli_type).unwrap_or_default();
                 let registry = registry(&self.settings, scratch.path(), file, &mut Vec::new());
                 let registry = registry.map_err(|error| internal(format!("{error:#}")))?;
-                (Arc::clone(registry.get(&cli_type)?), by_hand)
+                (Arc::clone(registry.get(&cli_type)?), line)
             }
             ProbeTarget::Definition(definition) => {
                 let agent = unsaved(definition).map_err(|error| internal(format!("{error:#}")))?;
-                let by_hand = line_of(&agent.command);
-                (provider(agent, &acp_settings(&self.settings)), by_hand)
+                let line = line_of(&agent.command);
+                (provider(agent, &acp_settings(&self.settings)), line)
             }
         };
-        Ok(probe::probe(provider, scratch.path(), &by_hand).await)
+        Ok(probe::probe(provider, scratch.path(), &line).await)
     }
 }
 

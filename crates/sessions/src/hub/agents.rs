@@ -148,8 +148,8 @@ impl HubCore {
         }
     }
 
-    /// Makes a change, or takes over what was changed in the file. The window that asked gets the definitions; every window
-    /// gets the new list.
+    /// Makes a change, or takes over what was changed in the file. The window that asked gets the definitions; every
+    /// window gets the new list.
     async fn change_agents(
         self: &Arc<Self>,
         change: Option<(String, AgentsChange)>,

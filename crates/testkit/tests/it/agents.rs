@@ -255,7 +255,10 @@ async fn a_damaged_file_is_explained_never_overwritten_and_costs_no_agent_that_r
     // An entry that cannot be used is shown with the reason, costs no other, and can be removed.
     std::fs::write(&path, r#"{"agent_servers": {"Half": {"args": []}, "Mine": {"command": "mine"}}}"#).unwrap();
     let shown = config(&mut window).await;
-    let half = |entry: &AgentEntry| matches!(entry, AgentEntry::Unusable { name, reason } if name == "Half" && reason.contains("command"));
+    let half = |entry: &AgentEntry| match entry {
+        AgentEntry::Unusable { name, reason } => name == "Half" && reason.contains("command"),
+        _ => false,
+    };
     assert!(shown.agents.iter().any(half), "{shown:?}");
     remove(&mut window, "Half").await.unwrap();
     assert_eq!(file(&desk.app), json!({"agent_servers": {"Mine": {"command": "mine"}}}));
