@@ -34,6 +34,8 @@ pub struct Emitter {
 #[derive(Debug)]
 struct OpenTurn {
     id: TurnId,
+    /// It has begun as a response, and is no mere home of items between turns, which nobody has to end.
+    has_response: bool,
     /// Something of it may still show as running.
     is_open: bool,
 }
@@ -45,7 +47,7 @@ impl Emitter {
 
     /// A turn begins; its events follow.
     pub fn begin_turn(&mut self, id: TurnId) {
-        self.turns.push_back(OpenTurn { id: id.clone(), is_open: false });
+        self.turns.push_back(OpenTurn { id: id.clone(), has_response: false, is_open: false });
         if self.turns.len() > TURNS_MAX {
             self.turns.pop_front();
         }
@@ -58,7 +60,9 @@ impl Emitter {
             tracing::warn!(event = %event.event_id, turn = %event.turn_id, "event of an unknown turn");
             return;
         };
-        turn.is_open = !matches!(event.payload, StreamPayload::ResponseDone(_) | StreamPayload::ResponseError(_));
+        turn.has_response |= matches!(event.payload, StreamPayload::ResponseStart(_));
+        turn.is_open = turn.has_response
+            && !matches!(event.payload, StreamPayload::ResponseDone(_) | StreamPayload::ResponseError(_));
         self.emit(ProviderEvent::Stream(event));
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{AgentSessionId, Continuity, SessionFacts, SessionId};
+use protocol::{AgentSessionId, Continuity, SessionFacts};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -13,7 +13,8 @@ use super::router::Expect;
 use super::session::{Attachment, Loading, Session, now};
 use super::supervisor::Command;
 use super::wire::{AUTH_REQUIRED, PromptResult, SessionSetup};
-use crate::provider::{History, ProviderError, ProviderEvent};
+use crate::error::ProviderError;
+use crate::provider::{History, ProviderEvent};
 
 /// For the agent to let go of a session that hangs. One that does not answer hangs as a whole.
 const RENEW_WITHIN: Duration = Duration::from_secs(3);
@@ -21,9 +22,8 @@ const RENEW_WITHIN: Duration = Duration::from_secs(3);
 impl Session {
     /// Opens a session that exists, with its history.
     pub(crate) fn load(&mut self, reply: oneshot::Sender<Result<History, ProviderError>>) {
-        let session = SessionId::new(&self.context.agent.cli_type, &self.id);
         self.prompted = true;
-        self.loading = Some(Loading { history: HistoryBuilder::new(session), notices: Vec::new(), reply });
+        self.loading = Some(Loading { history: HistoryBuilder::default(), notices: Vec::new(), reply });
         let can_load = self.connection.as_ref().is_some_and(|connection| connection.about().can_load);
         if can_load {
             self.translator.begin_replay();
@@ -47,7 +47,7 @@ impl Session {
         } else {
             let detail = format!("{} cannot take up a session again", self.context.agent.name);
             self.attach_over(Err(&ProviderError::LoadFailed { detail }));
-            self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
+            self.emitter.emit(ProviderEvent::Continuity(Continuity::Copy));
         }
     }
 
@@ -137,11 +137,8 @@ impl Session {
             self.context.router.give_up();
         } else {
             self.context.router.remove(&self.id);
-            let session = SessionId::new(&self.context.agent.cli_type, &id);
-            self.translator.rename(session.clone());
-            self.outlet.rename(session);
             self.id = id.clone();
-            self.outlet.say(ProviderEvent::IdChanged(id));
+            self.emitter.emit(ProviderEvent::AgentIdChanged(id));
         }
         self.attached(setup, Continuity::Live);
     }
@@ -162,7 +159,7 @@ impl Session {
             self.past_is_told(facts, continuity);
         } else {
             self.tell(facts);
-            self.outlet.say(ProviderEvent::Continuity(continuity));
+            self.emitter.emit(ProviderEvent::Continuity(continuity));
             self.tell_status();
         }
         self.attach_over(Ok(()));
@@ -171,7 +168,7 @@ impl Session {
     /// Who wanted to see the session has its history.
     pub(super) fn past_is_told(&mut self, facts: SessionFacts, continuity: Continuity) {
         let Some(mut loading) = self.loading.take() else { return };
-        loading.history.add(self.translator.end_replay(now()), now());
+        loading.history.add(self.translator.end_replay(now()));
         loading.history.add_facts(facts);
         drop(loading.reply.send(Ok(loading.history.finish(continuity))));
         loading.notices.into_iter().for_each(|notice| self.update(notice));
@@ -192,7 +189,7 @@ impl Session {
             self.restart_instead();
         }
         if self.loading.is_none() && !matches!(error, CallError::Gone(_)) {
-            self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
+            self.emitter.emit(ProviderEvent::Continuity(Continuity::Copy));
             self.tell_status();
         }
         self.attach_over(Err(&failure));
@@ -210,9 +207,9 @@ impl Session {
         for waiting in [self.attaching.take(), self.renewing.take()].into_iter().flatten() {
             drop(waiting.send(result.map_err(Clone::clone)));
         }
-        if let Some((text, reply)) = self.waiting.take() {
+        if let Some((prompt, reply)) = self.waiting.take() {
             let sent = match result {
-                Ok(()) => self.prompt(&text),
+                Ok(()) => self.prompt(&prompt),
                 Err(error) => Err(error.clone()),
             };
             drop(reply.send(sent));

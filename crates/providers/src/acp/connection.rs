@@ -17,8 +17,8 @@ use super::settings::AcpSettings;
 use super::terminals::Terminals;
 use super::translate::Quirks;
 use super::wire::{self, Incoming, UpdateEnvelope};
+use crate::error::ProviderError;
 use crate::json::{self, Glimpse};
-use crate::provider::ProviderError;
 
 /// Lines that are no messages are logged, the first ones; an agent that chatters must not fill the log.
 const NOISE_LOGGED_MAX: u64 = 20;

@@ -12,7 +12,8 @@ use super::peer::{CallError, Reply};
 use super::router::Expect;
 use super::session::{Attachment, Session, now};
 use super::wire::SessionSetup;
-use crate::provider::{ProviderError, ProviderEvent};
+use crate::error::ProviderError;
+use crate::provider::ProviderEvent;
 
 /// Output of all of a session's terminals that no tool call shows yet. A command may print megabytes before its agent comes
 /// to say whose it is.
@@ -220,7 +221,7 @@ impl Session {
     fn tell_chosen(&mut self) {
         if self.chosen != self.told_chosen {
             self.told_chosen.clone_from(&self.chosen);
-            self.outlet.say(ProviderEvent::Chosen(self.chosen.clone()));
+            self.emitter.emit(ProviderEvent::Options(self.chosen.clone()));
         }
     }
 

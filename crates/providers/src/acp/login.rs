@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::agent::AcpAgent;
 use super::connection::Connection;
 use super::settings::AcpSettings;
-use crate::provider::{Login, ProviderError};
+use crate::error::ProviderError;
+use crate::provider::Login;
 
 /// Logs in with a key from the environment. An error says what the user has to do.
 pub(crate) async fn log_in(

@@ -104,7 +104,7 @@ impl Peer {
         self.ask_for(method, params, Waiter::Session { link, expect, told: None })
     }
 
-    /// The same for the past of a session, which [`Self::past_told`] can wait for, whoever asked.
+    /// The same for the past of a session, which [`Self::history_sent`] can wait for, whoever asked.
     pub(crate) fn ask_for_past(
         &self,
         session: &str,
@@ -122,7 +122,7 @@ impl Peer {
 
     /// Waits until the agent does not tell the past of this session any more. What it tells of one that was let go of would
     /// be taken for a part of the next.
-    pub(crate) async fn past_told(&self, session: &str, within: Duration) {
+    pub(crate) async fn history_sent(&self, session: &str, within: Duration) {
         let told = self.telling.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned();
         if let Some(told) = told {
             let _ = tokio::time::timeout(within, told.cancelled()).await;

@@ -6,16 +6,18 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{AgentSessionId, TurnId};
+use protocol::{AgentSessionId, Prompt, TurnId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::Connection;
 use super::peer::Reply;
-use crate::provider::ProviderError;
+use crate::error::ProviderError;
 
 /// How many lines may wait for one session. When it is full the agent's pipe fills: a session that cannot follow slows
 /// its agent down, and costs no memory.
@@ -88,10 +90,12 @@ pub(crate) enum Expect {
 #[derive(Debug)]
 pub(crate) enum SessionCommand {
     Send {
-        text: String,
+        prompt: Prompt,
         reply: oneshot::Sender<Result<TurnId, ProviderError>>,
     },
-    Cancel,
+    Cancel {
+        reply: oneshot::Sender<()>,
+    },
     SetOption {
         option: String,
         value: String,
@@ -186,6 +190,8 @@ struct Routes {
     early: Vec<(String, String)>,
     /// Sessions being created.
     expected: usize,
+    /// Sessions that have no queue any more and may still be closed at the agent.
+    closing: HashMap<AgentSessionId, CancellationToken>,
 }
 
 impl Router {
@@ -201,6 +207,32 @@ impl Router {
 
     pub(crate) fn remove(&self, id: &AgentSessionId) {
         self.lock().sessions.remove(id);
+    }
+
+    /// Removes a session that is closed at the agent from now until the guard is dropped.
+    pub(crate) fn begin_close(&self, id: &AgentSessionId) -> DropGuard {
+        let mut routes = self.lock();
+        routes.sessions.remove(id);
+        routes.closing.retain(|_, closed| !closed.is_cancelled());
+        let closed = CancellationToken::new();
+        routes.closing.insert(id.clone(), closed.clone());
+        closed.drop_guard()
+    }
+
+    /// Waits until nobody has the session open and it is closed at the agent: a close that comes late would end the
+    /// session that was loaded meanwhile.
+    pub(crate) async fn released(&self, id: &AgentSessionId, within: Duration) {
+        let released = async {
+            let open = self.lock().sessions.get(id).cloned();
+            if let Some(link) = open {
+                link.inputs.closed().await;
+            }
+            let closing = self.lock().closing.get(id).cloned();
+            if let Some(closed) = closing {
+                closed.cancelled().await;
+            }
+        };
+        let _ = tokio::time::timeout(within, released).await;
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<SessionLink> {

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use agent_client_protocol_schema::v1 as acp;
 use protocol::{
-    AgentSessionId, AgentStatus, Continuity, ErrorCode, ErrorDetail, SessionFacts, SessionId, Timestamp, TurnId,
+    AgentSessionId, AgentStatus, Continuity, ErrorCode, ErrorDetail, Prompt, SessionFacts, SessionId, Timestamp, TurnId,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -28,9 +28,10 @@ use super::time::FAR;
 use super::translate::Translator;
 use super::turn::Turn;
 use super::wire::{PromptResult, SessionSetup, Update};
-use crate::fault::{Fault, contained, contained_now};
-use crate::outlet::Outlet;
-use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
+use crate::catch_panic::{Panic, catch_panic, catch_panic_now};
+use crate::emitter::Emitter;
+use crate::error::ProviderError;
+use crate::provider::{History, ProviderEvent, StatusReport};
 use crate::unreadable::Unreadable;
 
 /// Lines of the agent taken in at once; the hub's commands and the way out get their turn in between.
@@ -44,6 +45,7 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 pub(crate) struct Session {
     pub(super) context: Arc<Context>,
+    pub(super) session_id: SessionId,
     pub(super) id: AgentSessionId,
     pub(super) directory: PathBuf,
     pub(super) link: SessionLink,
@@ -53,13 +55,13 @@ pub(crate) struct Session {
     told_status: StatusReport,
     pub(super) connection: Option<Arc<Connection>>,
     pub(super) translator: Translator,
-    pub(super) outlet: Outlet,
+    pub(super) emitter: Emitter,
     pub(super) attachment: Attachment,
     pub(super) turn: Option<Turn>,
     /// The prompt whose turn was ended here and not by the agent, which may still speak for it.
     pub(super) unended: Option<TurnId>,
     /// A message that waits for the agent to take the session up.
-    pub(super) waiting: Option<(String, oneshot::Sender<Result<TurnId, ProviderError>>)>,
+    pub(super) waiting: Option<(Prompt, oneshot::Sender<Result<TurnId, ProviderError>>)>,
     /// Who waits for the same.
     pub(super) attaching: Option<oneshot::Sender<Result<(), ProviderError>>>,
     /// Who wants it let go of and taken up again, or else the agent restarted.
@@ -124,17 +126,18 @@ pub(super) struct Leaving {
 impl Session {
     pub(crate) fn new(
         context: Arc<Context>,
+        session_id: SessionId,
         id: AgentSessionId,
         directory: PathBuf,
         ends: SessionEnds,
         connection: Arc<Connection>,
         events: mpsc::Sender<ProviderEvent>,
     ) -> Self {
-        let session = SessionId::new(&context.agent.cli_type, &id);
         let agent_status = context.status.subscribe();
         Self {
-            translator: Translator::new(session.clone(), connection.about().quirks),
-            outlet: Outlet::new(session, events, context.settings.turn_bytes_max),
+            translator: Translator::new(session_id.clone(), connection.about().quirks),
+            emitter: Emitter::new(session_id.clone(), events),
+            session_id,
             agent_status,
             told_status: StatusReport::default(),
             id,
@@ -169,15 +172,15 @@ impl Session {
 
     /// However it ends, also by a fault of ours, it can be opened again.
     pub(crate) async fn run(mut self) {
-        if let Err(fault) = contained(self.live()).await {
-            self.fall(&fault);
+        if let Err(panic) = catch_panic(self.live()).await {
+            self.fall(&panic);
         }
-        if let Err(fault) = contained(self.leave()).await {
-            tracing::error!(session = %self.id, %fault, "a session could not be ended in order");
+        if let Err(panic) = catch_panic(self.leave()).await {
+            tracing::error!(session = %self.id, %panic, "a session could not be ended in order");
             self.context.router.remove(&self.id);
             self.link.set_attached(false);
         }
-        drop(self.outlet);
+        drop(self.emitter);
         if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
             let _ = reply.send(());
         }
@@ -191,9 +194,9 @@ impl Session {
             tokio::select! {
                 biased; // A cancel must not wait behind a flood of output.
                 Some(command) = self.commands.recv() => self.obey(command),
-                _closed = self.outlet.flush() => break,
+                _closed = self.emitter.flush() => break,
                 () = tokio::time::sleep_until(due), if due <= Instant::now() + FAR => self.tick(),
-                _ = self.inputs.recv_many(&mut batch, INPUTS_AT_ONCE), if !self.outlet.is_congested() => {
+                _ = self.inputs.recv_many(&mut batch, INPUTS_AT_ONCE), if !self.emitter.is_congested() => {
                     batch.drain(..).for_each(|input| self.receive(input));
                 }
                 Ok(()) = self.agent_status.changed() => self.tell_status(),
@@ -203,21 +206,21 @@ impl Session {
 
     /// A fault of ours: the turn ends with an error, the agent's side is let go of, and the session can be opened again.
     /// What broke may be what would tell so; then the end of the channel tells.
-    fn fall(&mut self, fault: &Fault) {
-        tracing::error!(session = %self.id, %fault, "a session broke");
+    fn fall(&mut self, panic: &Panic) {
+        tracing::error!(session = %self.id, %panic, "a session broke");
         let words = ErrorCode::InternalError.message("");
-        let told = contained_now(|| {
+        let told = catch_panic_now(|| {
             self.cancel();
             if self.turn.is_some() {
                 self.turn_over();
-                self.outlet.abort(&ErrorDetail::new(ErrorCode::InternalError, words.clone()));
+                self.emitter.abort_turns(&ErrorDetail::new(ErrorCode::InternalError, words.clone()));
                 self.translator.abandon_turn();
             }
             let (status, detail) = (AgentStatus::Disconnected, Some(words.clone()));
             self.say_status(StatusReport { status, detail, ..StatusReport::default() });
         });
-        if let Err(fault) = told {
-            tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
+        if let Err(panic) = told {
+            tracing::error!(session = %self.id, %panic, "a broken session could not be settled");
             self.turn = None;
         }
         let failure = ProviderError::Internal(words);
@@ -228,8 +231,11 @@ impl Session {
     fn obey(&mut self, command: SessionCommand) {
         self.used = Instant::now();
         match command {
-            SessionCommand::Send { text, reply } => self.send(text, reply),
-            SessionCommand::Cancel => self.cancel(),
+            SessionCommand::Send { prompt, reply } => self.send(prompt, reply),
+            SessionCommand::Cancel { reply } => {
+                self.cancel();
+                drop(reply.send(()));
+            }
             SessionCommand::SetOption { option, value, reply } => self.set_option(&option, value, reply),
             SessionCommand::Renew { reply } => self.renew(reply),
             SessionCommand::Close { politely, reply } => {
@@ -339,34 +345,20 @@ impl Session {
 
     pub(super) fn publish(&mut self, output: Output) {
         if let Some(loading) = &mut self.loading {
-            return loading.history.add(output, now());
+            return loading.history.add(output);
         }
         for turn in output.begun {
-            match output.is_aside {
-                true => self.outlet.begin_aside(turn),
-                false => self.outlet.begin(turn),
-            }
+            self.emitter.begin_turn(turn);
         }
         for event in output.events {
-            self.outlet.push(event);
+            self.emitter.stream(event);
         }
         self.tell(output.facts);
-        self.stop_flood();
-    }
-
-    /// A turn that brought more than it may is cancelled, so that the agent ends it too.
-    fn stop_flood(&mut self) {
-        let is_full = self.outlet.is_full();
-        if let Some(turn) = self.turn.as_mut().filter(|turn| is_full && !turn.is_stopped) {
-            turn.is_stopped = true;
-            tracing::warn!(session = %self.id, "a turn brought too much and is stopped");
-            self.cancel();
-        }
     }
 
     pub(super) fn tell(&mut self, facts: SessionFacts) {
         if !facts.is_empty() {
-            self.outlet.say(ProviderEvent::Facts(facts));
+            self.emitter.emit(ProviderEvent::Facts(facts));
         }
     }
 
@@ -392,7 +384,7 @@ impl Session {
             self.turn_over();
             let message =
                 if by_hand { format!("{name} was restarted") } else { ErrorCode::ProcessCrash.message(&name) };
-            self.outlet.abort(&ErrorDetail::new(ErrorCode::ProcessCrash, message));
+            self.emitter.abort_turns(&ErrorDetail::new(ErrorCode::ProcessCrash, message));
             self.translator.abandon_turn();
         }
         let crashed = ProviderError::Crashed { name, detail: detail.to_owned() };
@@ -424,7 +416,7 @@ impl Session {
     fn say_status(&mut self, report: StatusReport) {
         if report != self.told_status {
             self.told_status = report.clone();
-            self.outlet.say(ProviderEvent::Status(report));
+            self.emitter.emit(ProviderEvent::Status(report));
         }
     }
 
@@ -450,7 +442,7 @@ impl Session {
             let output = self.translator.end_turn(Ok(PromptResult::cancelled()), now());
             self.publish(output);
         }
-        self.context.router.remove(&self.id);
+        let _closing = self.context.router.begin_close(&self.id);
         self.link.set_attached(false);
         self.release_terminals();
         // The reader of the agent's lines may be waiting for room here.
@@ -463,7 +455,7 @@ impl Session {
             connection.let_go(self.id.as_str(), !self.prompted, LEAVE_WITHIN).await;
         }
         // Nobody listens any more, or everything is said.
-        let _ = tokio::time::timeout(LEAVE_WITHIN, self.outlet.drain()).await;
+        let _ = tokio::time::timeout(LEAVE_WITHIN, self.emitter.drain()).await;
     }
 
     pub(super) fn unavailable(&self) -> ProviderError {
@@ -490,13 +482,16 @@ impl Session {
         }
     }
 
-    /// The first words of a session that was just created.
-    pub(crate) fn introduce(&mut self, setup: &SessionSetup) {
+    /// The agent has just created the session, perhaps in place of one it had under another id.
+    pub(crate) fn created(&mut self, setup: &SessionSetup, replaced: Option<&AgentSessionId>) {
+        if replaced.is_some_and(|replaced| *replaced != self.id) {
+            self.emitter.emit(ProviderEvent::AgentIdChanged(self.id.clone()));
+        }
         let facts = self.translator.set_up(setup);
         self.attachment = Attachment::Attached;
         self.link.set_attached(true);
         self.tell(facts);
-        self.outlet.say(ProviderEvent::Continuity(Continuity::Live));
+        self.emitter.emit(ProviderEvent::Continuity(Continuity::Live));
     }
 }
 

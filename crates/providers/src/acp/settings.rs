@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use agent_process::StopLadder;
-use upserts::UpsertConfig;
 
 use crate::permission::PermissionPolicy;
 
@@ -26,8 +25,6 @@ pub struct AcpSettings {
     pub cancel_grace: Duration,
     /// The most of a session's past that is taken in when it is loaded.
     pub past_bytes_max: usize,
-    /// The most that one turn may bring. One that brings more is stopped.
-    pub turn_bytes_max: usize,
     pub permissions: PermissionPolicy,
     pub stop: StopLadder,
 }
@@ -42,7 +39,6 @@ impl Default for AcpSettings {
             idle: Some(Duration::from_secs(15 * 60)),
             cancel_grace: Duration::from_secs(4),
             past_bytes_max: 256 * 1024 * 1024,
-            turn_bytes_max: UpsertConfig::default().turn_bytes_max,
             permissions: PermissionPolicy::default(),
             stop: StopLadder::default(),
         }

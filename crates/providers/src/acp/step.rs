@@ -1,5 +1,7 @@
 //! One step of the translation: events in the making, and what comes of them.
 
+use std::sync::Arc;
+
 use protocol::stream::{ItemDelta, ItemDone, ItemStart, ResponseDone};
 use protocol::{
     EventId, FinalItem, ItemId, ItemType, Origin, ResponseStatus, SessionFacts, SessionId, StreamEvent, StreamPayload,
@@ -13,8 +15,15 @@ pub(crate) struct Output {
     pub(crate) begun: Vec<TurnId>,
     pub(crate) events: Vec<StreamEvent>,
     pub(crate) facts: SessionFacts,
-    /// What begins is no turn, though its items need one to belong to: a notice between turns, or the rest of a replay.
-    pub(crate) is_aside: bool,
+}
+
+/// A turn that is opened for one step alone, because no other runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnTurn {
+    /// The agent did something by itself: a response that starts and is done within the step.
+    Response,
+    /// Items that only need a turn to belong to, such as a notice: no response, so nothing else settles them.
+    ItemsOnly,
 }
 
 /// Who speaks.
@@ -38,10 +47,8 @@ pub(crate) struct Step {
     /// Filled by a tool call's state; see [`Self::take_scratch`].
     pub(crate) scratch: Vec<StreamPayload>,
     pub(crate) facts: SessionFacts,
-    /// The turn was opened for this step alone.
-    pub(crate) ends_turn: bool,
-    /// And nobody is to be told of it; see [`Output::is_aside`].
-    pub(crate) is_aside: bool,
+    /// Set when the turn was opened for this step alone.
+    pub(crate) own_turn: Option<OwnTurn>,
 }
 
 impl Step {
@@ -53,8 +60,7 @@ impl Step {
             payloads: Vec::new(),
             scratch: Vec::new(),
             facts: SessionFacts::default(),
-            ends_turn: false,
-            is_aside: false,
+            own_turn: None,
         }
     }
 
@@ -107,8 +113,10 @@ impl Step {
     }
 
     pub(crate) fn into_output(mut self, session: &SessionId) -> Output {
-        if self.ends_turn {
-            self.done(ResponseStatus::Completed, None, None);
+        match self.own_turn {
+            Some(OwnTurn::Response) => self.done(ResponseStatus::Completed, None, None),
+            Some(OwnTurn::ItemsOnly) => self.settle_started(),
+            None => {}
         }
         let event = |(turn_id, timestamp, payload)| StreamEvent {
             event_id: EventId::generate(),
@@ -118,6 +126,52 @@ impl Step {
             payload,
         };
         let events = self.payloads.into_iter().map(event).collect();
-        Output { begun: self.begun, events, facts: self.facts, is_aside: self.is_aside }
+        Output { begun: self.begun, events, facts: self.facts }
     }
+
+    /// Settles every item that this step starts and does not end.
+    fn settle_started(&mut self) {
+        let payloads: Vec<&StreamPayload> = self.payloads.iter().map(|(_, _, payload)| payload).collect();
+        let ends: Vec<StreamPayload> = payloads
+            .iter()
+            .filter_map(|payload| match payload {
+                StreamPayload::ItemStart(start) if !payloads.iter().any(|other| ends_item(other, start)) => {
+                    Some(end_of(start)?)
+                }
+                _ => None,
+            })
+            .collect();
+        ends.into_iter().for_each(|end| self.push(end));
+    }
+}
+
+/// Whether this is the end of an item that started so.
+fn ends_item(payload: &StreamPayload, start: &ItemStart) -> bool {
+    let StreamPayload::ItemDone(done) = payload else { return false };
+    match &done.final_item {
+        FinalItem::FunctionCallOutput { call_id, .. } => start.call_id.as_ref() == Some(call_id),
+        FinalItem::FunctionCall { .. } => false,
+        FinalItem::Message { .. } | FinalItem::Reasoning { .. } => done.item_id == start.item_id,
+    }
+}
+
+/// Ends an item as it stands: an empty text leaves what it has. A call without a result was interrupted.
+fn end_of(start: &ItemStart) -> Option<StreamPayload> {
+    let content = String::new();
+    let final_item = match start.item_type {
+        ItemType::Message => FinalItem::Message { content, origin: start.origin.unwrap_or(Origin::Agent) },
+        ItemType::Reasoning => FinalItem::Reasoning { content, provider_id: String::new() },
+        ItemType::FunctionCall => {
+            let mut detail = start.tool.as_deref().cloned().unwrap_or_default();
+            detail.interrupted = true;
+            let (call_id, tool) = (start.call_id.clone()?, Some(Arc::new(detail)));
+            FinalItem::FunctionCallOutput { call_id, output: content, is_error: false, tool }
+        }
+        ItemType::FunctionCallOutput => return None,
+    };
+    let item_id = match start.item_type {
+        ItemType::FunctionCall => ItemId::from_foreign(&format!("{}.output", start.item_id)),
+        _ => start.item_id.clone(),
+    };
+    Some(StreamPayload::ItemDone(ItemDone { item_id, final_item }))
 }

@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use super::peer::{CallError, Reply};
 use super::session::{Attachment, Session};
 use super::wire::PromptResult;
-use crate::provider::{ProviderError, StatusReport};
+use crate::error::ProviderError;
+use crate::provider::StatusReport;
 
 impl Session {
     /// When a stopped turn is ended here, if one runs.

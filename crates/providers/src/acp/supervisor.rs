@@ -18,9 +18,10 @@ use super::agent::AcpAgent;
 use super::connection::{self, Connection, Lost};
 use super::router::{Router, SessionCommand, SessionInput, SessionLink};
 use super::settings::AcpSettings;
-use crate::fault::{Fault, contained, contained_now};
+use crate::catch_panic::{Panic, catch_panic, catch_panic_now};
+use crate::error::ProviderError;
 use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
-use crate::provider::{ProviderError, StatusReport};
+use crate::provider::StatusReport;
 
 /// Calls that may wait for the supervisor; it answers at once.
 pub(crate) const COMMAND_QUEUE_MAX: usize = 64;
@@ -35,6 +36,16 @@ pub(crate) struct Context {
     pub(crate) router: Router,
     pub(crate) supervisor: mpsc::Sender<Command>,
     pub(crate) status: watch::Sender<StatusReport>,
+}
+
+impl Context {
+    /// Restarts the agent, or where it can do that one of its sessions.
+    pub(crate) async fn reconnect(&self, only: Option<SessionLink>) -> Result<(), ProviderError> {
+        let (reply, done) = oneshot::channel();
+        let gone = || ProviderError::Unavailable { name: self.agent.name.clone() };
+        self.supervisor.send(Command::Reconnect { only, reply }).await.map_err(|_| gone())?;
+        done.await.map_err(|_| gone())?
+    }
 }
 
 #[derive(Debug)]
@@ -95,8 +106,8 @@ impl Supervisor {
     }
 
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        while let Err(fault) = contained(self.live(&stop)).await {
-            self.fall(&fault).await;
+        while let Err(panic) = catch_panic(self.live(&stop)).await {
+            self.fall(&panic).await;
         }
         self.shut_down().await;
     }
@@ -125,8 +136,8 @@ impl Supervisor {
     }
 
     /// A fault of ours, in the middle of anything: the agent is lost like any other, and started again.
-    async fn fall(&mut self, fault: &Fault) {
-        tracing::error!(agent = %self.context.agent.cli_type, %fault, "the supervisor of an agent broke");
+    async fn fall(&mut self, panic: &Panic) {
+        tracing::error!(agent = %self.context.agent.cli_type, %panic, "the supervisor of an agent broke");
         let detail = ErrorCode::InternalError.message("");
         self.tasks.shutdown().await;
         self.by_hand.store(false, Ordering::Relaxed);
@@ -136,8 +147,8 @@ impl Supervisor {
         }
         tell_lost(&self.context, &detail, false).await;
         let ended = Ended { lost: Lost { detail, clean: false }, process };
-        if let Err(fault) = contained_now(|| self.ended(ended)) {
-            tracing::error!(agent = %self.context.agent.cli_type, %fault, "an agent is given up");
+        if let Err(panic) = catch_panic_now(|| self.ended(ended)) {
+            tracing::error!(agent = %self.context.agent.cli_type, %panic, "an agent is given up");
             self.lifecycle = Lifecycle::default();
             self.publish(self.report());
         }
@@ -323,11 +334,11 @@ async fn serve(
             }
         }
     };
-    let lost = match contained(async { tokio::join!(reading, starting) }).await {
+    let lost = match catch_panic(async { tokio::join!(reading, starting) }).await {
         Ok((lost, None)) => lost,
         Ok((lost, Some(refused))) => Lost { detail: refused, ..lost },
-        Err(fault) => {
-            tracing::error!(agent = %context.agent.cli_type, %fault, "the task of an agent broke");
+        Err(panic) => {
+            tracing::error!(agent = %context.agent.cli_type, %panic, "the task of an agent broke");
             let detail = ErrorCode::InternalError.message("");
             connection.close(&detail).await;
             Lost { detail, clean: false }

@@ -44,7 +44,7 @@ impl Session {
             tracing::info!(session = %self.id, "an idle session is closed at its agent");
             self.used = now;
             if self.close() {
-                self.outlet.say(ProviderEvent::Continuity(Continuity::Dormant));
+                self.emitter.emit(ProviderEvent::Continuity(Continuity::Dormant));
             }
         }
         match self.attachment {

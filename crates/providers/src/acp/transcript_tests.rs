@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{
-    CliType, Permission, PermissionDecision, SessionFacts, SessionId, Timestamp, ToolContent, TurnEvent, TurnId,
+    CliType, Permission, PermissionDecision, SessionFacts, SessionId, StreamEvent, StreamPayload, Timestamp,
+    ToolContent, TurnEvent, TurnId,
 };
 use serde_json::Value;
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
@@ -59,7 +60,8 @@ fn a_field_of_any_kind_leaves_nothing_open() {
             for as_replay in [true, false] {
                 let session = SessionId::parse("acp:x").unwrap();
                 let history = super::read_lines(session, &broken, as_replay, Timestamp::default());
-                assert!(history.items.iter().all(|item| item.status.is_final()), "{transcript}");
+                let items = upserts::fold(history.events, Timestamp::default());
+                assert!(items.iter().all(|item| item.status.is_final()), "{transcript}");
                 assert!(!history.turns.is_empty());
             }
         }
@@ -292,6 +294,11 @@ impl Session {
 
     fn take(&mut self, output: Output, now: Moment) {
         for turn in output.begun {
+            let is_response =
+                |event: &StreamEvent| event.turn_id == turn && matches!(event.payload, StreamPayload::ResponseStart(_));
+            if !output.events.iter().any(is_response) {
+                self.ends.push((turn.clone(), "no response".to_owned()));
+            }
             let session = SessionId::parse("acp:x").unwrap();
             self.turns.push((turn.clone(), UpsertProcessor::new(UpsertConfig::live(), session, turn)));
         }

@@ -23,7 +23,7 @@ use calls::Calls;
 use super::content::{block_text, plain_words};
 use super::growing::{Growing, Repeat, message_item_id};
 use super::options::{self, Options};
-use super::step::{Output, Step, Voice};
+use super::step::{Output, OwnTurn, Step, Voice};
 use super::tool::{self, Source, ToolState};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
@@ -112,11 +112,6 @@ impl Translator {
             cost_before: None,
             reports: Vec::new(),
         }
-    }
-
-    /// The agent goes on under another id.
-    pub(crate) fn rename(&mut self, session: SessionId) {
-        self.session = session;
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -321,9 +316,11 @@ impl Translator {
         });
         step.begun.push(id.clone());
         step.turn = Some(id);
-        let model_id = self.options.model_id();
-        let provider_id = self.session.cli_type().to_string();
-        step.push(StreamPayload::ResponseStart(ResponseStart { model_id, provider_id }));
+        if step.own_turn != Some(OwnTurn::ItemsOnly) {
+            let model_id = self.options.model_id();
+            let provider_id = self.session.cli_type().to_string();
+            step.push(StreamPayload::ResponseStart(ResponseStart { model_id, provider_id }));
+        }
     }
 
     /// The turn that new items belong to. What an agent says between turns, and before the first message of a replay,
@@ -334,9 +331,9 @@ impl Translator {
             Some(turn) => step.turn = Some(turn.id.clone()),
             None if self.replaying => self.open_replayed_turn(step),
             None => {
+                let own_turn = if is_work && !self.is_fresh { OwnTurn::Response } else { OwnTurn::ItemsOnly };
+                step.own_turn = Some(own_turn);
                 self.open_turn(TurnId::generate(), "", step);
-                step.ends_turn = true;
-                step.is_aside = !is_work || self.is_fresh;
                 if let Some(turn) = self.turns.back_mut() {
                     turn.open = false;
                 }

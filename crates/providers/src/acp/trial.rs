@@ -10,7 +10,8 @@ use super::peer::CallError;
 use super::settings::AcpSettings;
 use super::wire::{self, SessionSetup};
 use super::{listing, login};
-use crate::provider::{Login, ProviderError};
+use crate::error::ProviderError;
+use crate::provider::Login;
 
 /// Nothing is authenticated here: a key that is there is named, and used by the first real session.
 pub(super) async fn login(

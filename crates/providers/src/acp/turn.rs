@@ -4,7 +4,7 @@
 //! agent, and the turn's events. Kept out: whether the agent has the session (`attach`), and when its patience ends (`time`).
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{Permission, PermissionDecision, SessionFacts, TurnId};
+use protocol::{Permission, PermissionDecision, Prompt, PromptPart, SessionFacts, TurnId};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -14,8 +14,8 @@ use super::router::{Expect, OfferedOption, PermissionRequest};
 use super::session::{Attachment, Session, now};
 use super::supervisor::Command;
 use super::wire::{PARSE_ERROR, PromptResult, RpcError};
+use crate::error::ProviderError;
 use crate::permission::{Decision, PermissionKind, PermissionOption};
-use crate::provider::ProviderError;
 
 /// The turn that runs, for the agent if for nobody else.
 #[derive(Debug)]
@@ -27,46 +27,33 @@ pub(super) struct Turn {
     pub(super) silent_since: Option<Instant>,
     /// Cancelled; the agent has until then to end it.
     pub(super) cancelled: Option<Instant>,
-    /// It brought more than a turn may and is over for everyone but the agent.
-    pub(super) is_stopped: bool,
 }
 
 impl Session {
     /// Begins a turn, or keeps the message until the agent can take it.
-    pub(super) fn send(&mut self, text: String, reply: oneshot::Sender<Result<TurnId, ProviderError>>) {
-        let is_stopped = self.turn.as_ref().is_some_and(|turn| turn.is_stopped);
-        if self.turn.is_some() && !is_stopped || self.waiting.is_some() {
+    pub(super) fn send(&mut self, prompt: Prompt, reply: oneshot::Sender<Result<TurnId, ProviderError>>) {
+        if self.turn.is_some() || self.waiting.is_some() {
             return drop(reply.send(Err(ProviderError::TurnInProgress)));
-        }
-        if is_stopped && self.can_come_back() {
-            // It is ended soon: by the agent, or with its patience.
-            self.waiting = Some((text, reply));
-            return;
-        }
-        if is_stopped {
-            let name = self.context.agent.name.clone();
-            let message = format!("{name} has not ended the turn that was stopped. Try again, or restart it.");
-            return drop(reply.send(Err(ProviderError::Protocol { name, message })));
         }
         if self.connection.is_none() {
             return drop(reply.send(Err(self.unavailable())));
         }
         match self.attachment {
             Attachment::Hanging { .. } => drop(reply.send(Err(self.hanging()))),
-            Attachment::Attached => drop(reply.send(self.prompt(&text))),
-            Attachment::Attaching { .. } | Attachment::Closing { .. } => self.waiting = Some((text, reply)),
+            Attachment::Attached => drop(reply.send(self.prompt(&prompt))),
+            Attachment::Attaching { .. } | Attachment::Closing { .. } => self.waiting = Some((prompt, reply)),
             Attachment::Detached => {
-                self.waiting = Some((text, reply));
+                self.waiting = Some((prompt, reply));
                 self.attach();
             }
         }
     }
 
     /// Hands the message to the agent. There is no sign that it was accepted but that it could be sent.
-    pub(super) fn prompt(&mut self, text: &str) -> Result<TurnId, ProviderError> {
+    pub(super) fn prompt(&mut self, prompt: &Prompt) -> Result<TurnId, ProviderError> {
         let Some(connection) = &self.connection else { return Err(self.unavailable()) };
         let id = TurnId::generate();
-        let request = acp::PromptRequest::new(self.id.to_string(), vec![acp::ContentBlock::from(text.to_owned())]);
+        let request = acp::PromptRequest::new(self.id.to_string(), content_blocks(prompt));
         let expect = Expect::Prompt(id.clone());
         connection
             .peer
@@ -75,14 +62,8 @@ impl Session {
         self.prompted = true;
         self.unasked_bytes = 0;
         self.unreadable.turn_begins();
-        self.turn = Some(Turn {
-            id: id.clone(),
-            heard: Instant::now(),
-            silent_since: None,
-            cancelled: None,
-            is_stopped: false,
-        });
-        let output = self.translator.begin_turn(id.clone(), text, now());
+        self.turn = Some(Turn { id: id.clone(), heard: Instant::now(), silent_since: None, cancelled: None });
+        let output = self.translator.begin_turn(id.clone(), &prompt.text(), now());
         self.publish(output);
         Ok(id)
     }
@@ -98,13 +79,9 @@ impl Session {
 
     /// A message that waits has never reached the agent: its turn ends as it begins.
     fn take_back(&mut self) {
-        let Some((text, reply)) = self.waiting.take() else { return };
-        if self.turn.is_some() {
-            // The turn before it is not over at the agent.
-            return drop(reply.send(Err(ProviderError::TurnInProgress)));
-        }
+        let Some((prompt, reply)) = self.waiting.take() else { return };
         let id = TurnId::generate();
-        let begun = self.translator.begin_turn(id.clone(), &text, now());
+        let begun = self.translator.begin_turn(id.clone(), &prompt.text(), now());
         self.publish(begun);
         let ended = self.translator.end_turn(Ok(PromptResult::cancelled()), now());
         self.publish(ended);
@@ -168,11 +145,6 @@ impl Session {
         // Nobody waits for the supervisor.
         let _ = self.context.supervisor.try_send(Command::Proved);
         self.end_turn(result);
-        if self.attachment == Attachment::Attached
-            && let Some((text, reply)) = self.waiting.take()
-        {
-            drop(reply.send(self.prompt(&text)));
-        }
     }
 
     /// The turn is over as far as anyone sees. Some agents leave a command running after a cancel: closing the session
@@ -211,6 +183,11 @@ impl Session {
             connection.terminals.release_session(self.id.as_str());
         }
     }
+}
+
+/// The message as the wire has it.
+fn content_blocks(prompt: &Prompt) -> Vec<acp::ContentBlock> {
+    prompt.parts.iter().map(|PromptPart::Text { text }| acp::ContentBlock::from(text.clone())).collect()
 }
 
 fn offered(option: OfferedOption) -> PermissionOption {

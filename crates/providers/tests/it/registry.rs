@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::CliType;
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
-use providers::{NewSession, OpenSession, Provider, ProviderError, Registry};
+use providers::{NewSession, Provider, ProviderError, Registry, StoredSession};
 use testkit::programs;
 
 use crate::acp_bench;
@@ -46,27 +46,28 @@ async fn the_whole_life_of_a_session_goes_through_the_one_trait_whichever_agent_
         let project_dir = claude.project_dir();
         let created = provider.create_session(NewSession { project_dir: project_dir.clone() });
         let mut session = Listener::new(soon("the session", created).await.unwrap());
-        assert!(provider.is_alive(&session.id), "{name}");
+        assert!(session.session.is_alive(), "{name}");
 
-        let turn = soon("the turn", provider.send_message(&session.id, "say:hello")).await.unwrap();
+        let turn = soon("the turn", session.send("say:hello")).await.unwrap();
         session.until_end_of(&turn).await;
         assert_eq!(session.said(&turn), ["hello"], "{name}");
-        let turn = soon("the turn", provider.send_message(&session.id, stalling)).await.unwrap();
+        let turn = soon("the turn", session.send(stalling)).await.unwrap();
         session.until("the middle", |session| session.text().contains("middle")).await;
-        soon("the cancel", provider.cancel_turn(&session.id)).await.unwrap();
+        soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{name}: {session:#?}");
 
-        soon("the kill", provider.kill_session(&session.id)).await.unwrap();
-        assert!(!provider.is_alive(&session.id), "{name}");
-        let open = OpenSession {
-            id: session.id.clone(),
+        soon("the kill", session.session.close()).await.unwrap();
+        assert!(!session.session.is_alive(), "{name}");
+        let stored = StoredSession {
+            id: protocol::SessionId::new(provider.cli_type(), &session.agent_id),
+            agent_id: session.agent_id.clone(),
             project_dir,
             prompted: false,
-            chosen: Default::default(),
+            options: Default::default(),
             items_max: 10,
         };
-        let loaded = soon("the session again", provider.load_session(open)).await.unwrap();
+        let loaded = soon("the session again", provider.load_session(stored)).await.unwrap();
         drop(loaded);
         soon("the end", provider.shutdown()).await;
     }
