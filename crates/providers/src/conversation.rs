@@ -70,10 +70,7 @@ enum Readiness {
     /// It is not there.
     Absent,
     /// It is there and does not have all of the user's options yet.
-    Restoring {
-        queued: OptionValues,
-        requested: OptionValues,
-    },
+    Restoring { queued: OptionValues, requested: OptionValues },
     Ready,
     /// It is there and lacks an option: it refused it, or its answer was not awaited.
     Unrestored,
@@ -81,23 +78,11 @@ enum Readiness {
 
 #[derive(Debug)]
 enum Phase<M> {
-    Idle {
-        since: Instant,
-    },
+    Idle { since: Instant },
     /// The agent is not ready for it.
-    Held {
-        message: M,
-        silence: Silence,
-    },
-    Running {
-        turn: TurnId,
-        silence: Silence,
-    },
-    Cancelling {
-        turn: TurnId,
-        silence: Silence,
-        deadline: Instant,
-    },
+    Held { message: M, silence: Silence },
+    Running { turn: TurnId, silence: Silence },
+    Cancelling { turn: TurnId, silence: Silence, deadline: Instant },
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -10,9 +10,9 @@ use agent_process::{AgentCommand, AgentProcess, Line, LineError, LineReader, NoA
 use serde_json::value::RawValue;
 
 use super::agent::AcpAgent;
-use super::peer::{CallError, Peer, Waiter};
+use super::rpc_client::{CallError, RpcClient, ResponseWaiter};
 use super::requests::Requests;
-use super::router::{PermissionRequest, Router, SessionInput};
+use super::router::{PermissionRequest, Router, AgentInput};
 use super::settings::AcpSettings;
 use super::terminals::Terminals;
 use super::translate::Quirks;
@@ -35,17 +35,17 @@ const EXIT_WITHIN: Duration = Duration::from_millis(400);
 /// The agent behind a process, as it described itself.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) peer: Peer,
+    pub(crate) rpc: RpcClient,
     pub(crate) handle: ProcessHandle,
     pub(crate) terminals: Arc<Terminals>,
     /// How the agent was started; commands it runs through us have the same guardian.
     pub(crate) command: AgentCommand,
-    about: OnceLock<About>,
+    about: OnceLock<AgentCapabilities>,
 }
 
 /// What the handshake told.
 #[derive(Debug, Default)]
-pub(crate) struct About {
+pub(crate) struct AgentCapabilities {
     pub(crate) quirks: Quirks,
     pub(crate) version: Option<String>,
     pub(crate) can_load: bool,
@@ -63,7 +63,7 @@ impl Connection {
         let process = AgentProcess::spawn(agent.command.clone()).await.map_err(|error| not_started(agent, &error))?;
         let (reader, writer, handle) = process.split();
         let connection = Self {
-            peer: Peer::new(writer),
+            rpc: RpcClient::new(writer),
             handle,
             terminals: Arc::default(),
             command: agent.command.clone(),
@@ -73,21 +73,21 @@ impl Connection {
     }
 
     /// What the agent said of itself; nothing before the handshake.
-    pub(crate) fn about(&self) -> &About {
-        static UNKNOWN: OnceLock<About> = OnceLock::new();
-        self.about.get().unwrap_or_else(|| UNKNOWN.get_or_init(About::default))
+    pub(crate) fn capabilities(&self) -> &AgentCapabilities {
+        static UNKNOWN: OnceLock<AgentCapabilities> = OnceLock::new();
+        self.about.get().unwrap_or_else(|| UNKNOWN.get_or_init(AgentCapabilities::default))
     }
 
-    /// Tells the agent that a session is not needed any more: closed, or deleted `for_good` where nothing was ever said
+    /// Tells the agent that a session is not needed any more: closed, or deleted `delete` where nothing was ever said
     /// in it. What the user said to an agent is the user's, and never deleted here.
-    pub(crate) async fn let_go(&self, session: &str, for_good: bool, within: Duration) {
-        let About { can_close, can_delete, .. } = *self.about();
-        let answer = if for_good && can_delete {
+    pub(crate) async fn close_session(&self, session: &str, delete: bool, within: Duration) {
+        let AgentCapabilities { can_close, can_delete, .. } = *self.capabilities();
+        let answer = if delete && can_delete {
             let request = acp::DeleteSessionRequest::new(session.to_owned());
-            self.peer.call::<serde_json::Value>("session/delete", &request, within).await
+            self.rpc.call::<serde_json::Value>("session/delete", &request, within).await
         } else if can_close {
             let request = acp::CloseSessionRequest::new(session.to_owned());
-            self.peer.call::<serde_json::Value>("session/close", &request, within).await
+            self.rpc.call::<serde_json::Value>("session/close", &request, within).await
         } else {
             return;
         };
@@ -99,7 +99,7 @@ impl Connection {
     /// The agent is lost: its commands end, and every request that waits has its answer.
     pub(crate) async fn close(&self, detail: &str) {
         self.terminals.release_all();
-        for waiter in self.peer.close(detail) {
+        for waiter in self.rpc.close(detail) {
             give(waiter, Err(CallError::Gone(detail.to_owned()))).await;
         }
     }
@@ -110,7 +110,7 @@ impl Connection {
         let request = acp::InitializeRequest::new(ProtocolVersion::V1).client_capabilities(capabilities()).client_info(
             acp::Implementation::new("liminal-builder", env!("CARGO_PKG_VERSION")).title("Liminal Builder".to_owned()),
         );
-        let answer = self.peer.call::<serde_json::Value>("initialize", &request, settings.start_timeout);
+        let answer = self.rpc.call::<serde_json::Value>("initialize", &request, settings.start_timeout);
         let mut response = match self.handle.answer(settings.start_timeout, answer).await {
             Ok(Ok(response)) => response,
             Ok(Err(CallError::Gone(detail))) => return Err(failed(detail)),
@@ -130,7 +130,7 @@ impl Connection {
             return Err(failed(format!("it speaks version {version} of the protocol, not version 1")));
         }
         let capabilities = &response.agent_capabilities;
-        let about = About {
+        let about = AgentCapabilities {
             quirks: Quirks::of(response.agent_info.as_ref()),
             version: response.agent_info.as_ref().map(|info| info.version.clone()),
             can_load: capabilities.load_session,
@@ -166,7 +166,7 @@ pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, rou
         tokio::select! {
             biased;
             _ = connection.handle.exited() => false,
-            () = connection.peer.input_closed() => true,
+            () = connection.rpc.input_closed() => true,
         }
     };
     tokio::pin!(ended);
@@ -245,7 +245,7 @@ async fn receive(line: &str, connection: &Connection, router: &Router, requests:
             _ => requests.serve(id, &method, params, router).await,
         },
         Ok(Incoming::Response { id, outcome }) => {
-            let waiter = id.and_then(|id| connection.peer.take(id));
+            let waiter = id.and_then(|id| connection.rpc.take(id));
             let Some(waiter) = waiter else {
                 tracing::debug!(?id, ?outcome, "an answer nobody waits for");
                 return;
@@ -266,7 +266,7 @@ async fn receive(line: &str, connection: &Connection, router: &Router, requests:
 /// Who waits for an answer gets one, also where it cannot be read. Any other line is reported.
 async fn unreadable(line: &str, reason: &str, connection: &Connection, router: &Router) {
     let seen = Glimpse::of(line);
-    if let Some(waiter) = seen.answered().and_then(|id| connection.peer.take(id)) {
+    if let Some(waiter) = seen.answered().and_then(|id| connection.rpc.take(id)) {
         let error = CallError::Unreadable { method: "a request", reason: reason.to_owned() };
         return give(waiter, Err(error)).await;
     }
@@ -274,7 +274,7 @@ async fn unreadable(line: &str, reason: &str, connection: &Connection, router: &
     let named = seen.session.and_then(|session| router.get(&session));
     let is_named = named.is_some();
     for link in named.map_or_else(|| router.all(), |link| vec![link]) {
-        drop(link.inputs.send(SessionInput::Unreadable { line: line.clone(), is_named }).await);
+        drop(link.inputs.send(AgentInput::Unreadable { line: line.clone(), is_named }).await);
     }
 }
 
@@ -284,7 +284,7 @@ async fn update(envelope: UpdateEnvelope<'_>, router: &Router) {
         // It is let go of; its last words interest nobody.
         Some(link) => {
             let room = link.room_for(update.len()).await;
-            drop(link.inputs.send(SessionInput::Update { text: update.to_owned(), room }).await);
+            drop(link.inputs.send(AgentInput::Update { text: update.to_owned(), room }).await);
         }
         None if router.keep_early(session, update) => {}
         None => tracing::debug!(session, "an update of an unknown session"),
@@ -301,11 +301,11 @@ async fn permission(id: &RawValue, params: &str, connection: &Connection, router
     let request = serde_json::from_str::<PermissionRequest>(params);
     match (link, request) {
         (Some(link), Ok(request)) => {
-            let input = SessionInput::Permission { id: id.to_owned(), request: Box::new(request) };
+            let input = AgentInput::Permission { id: id.to_owned(), request: Box::new(request) };
             drop(link.inputs.send(input).await);
         }
-        (None, _) => connection.peer.answer(id, &refuse(wire::INVALID_PARAMS, "unknown session")),
-        (_, Err(error)) => connection.peer.answer(id, &refuse(wire::INVALID_PARAMS, &error.to_string())),
+        (None, _) => connection.rpc.answer(id, &refuse(wire::INVALID_PARAMS, "unknown session")),
+        (_, Err(error)) => connection.rpc.answer(id, &refuse(wire::INVALID_PARAMS, &error.to_string())),
     }
 }
 
@@ -313,11 +313,11 @@ pub(crate) fn refuse(code: i64, message: &str) -> Result<(), wire::RpcError> {
     Err(wire::RpcError::new(code, message))
 }
 
-async fn give(waiter: Waiter, reply: super::peer::Reply) {
+async fn give(waiter: ResponseWaiter, reply: super::rpc_client::RpcReply) {
     match waiter {
-        Waiter::Caller(caller) => drop(caller.send(reply)),
-        Waiter::Session { link, expect, told: _told } => {
-            drop(link.inputs.send(SessionInput::Answer { expect, reply }).await);
+        ResponseWaiter::Caller(caller) => drop(caller.send(reply)),
+        ResponseWaiter::Session { link, kind, told: _told } => {
+            drop(link.inputs.send(AgentInput::Answer { kind, reply }).await);
         }
     }
 }
@@ -327,7 +327,7 @@ async fn tell_left_out(router: &Router, error: impl std::fmt::Display) {
     let text = format!("Something the agent said was left out: {error}.");
     tracing::warn!("{text}");
     for link in router.all() {
-        drop(link.inputs.send(SessionInput::Notice(text.clone())).await);
+        drop(link.inputs.send(AgentInput::Notice(text.clone())).await);
     }
 }
 

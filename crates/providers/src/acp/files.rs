@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 use agent_client_protocol_schema::v1 as acp;
 use rustix::fs::OFlags;
 
-use super::beneath::{self, Root};
-use super::replace::replace;
+use super::open_beneath::{self, Root};
+use super::replace_file::replace;
 
 /// The largest file that is read, whole or by lines.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -34,7 +34,7 @@ pub(crate) enum FileError {
 
 impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
-        if beneath::is_link_met(&error) { Self::Outside } else { Self::Io(error) }
+        if open_beneath::is_link_met(&error) { Self::Outside } else { Self::Io(error) }
     }
 }
 

@@ -6,7 +6,7 @@ use protocol::{
 };
 
 use super::router::PermissionRequest;
-use super::step::Output;
+use super::event_builder::Translated;
 use super::translate::{Quirks, Translator};
 use super::wire::{self, Incoming, PromptResult, Update};
 use crate::json;
@@ -50,7 +50,7 @@ pub(crate) struct HistoryBuilder {
 }
 
 impl HistoryBuilder {
-    pub(crate) fn add(&mut self, output: Output) {
+    pub(crate) fn add(&mut self, output: Translated) {
         for event in output.events {
             self.record(&event);
             self.events.push(event);

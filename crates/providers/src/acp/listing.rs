@@ -49,12 +49,12 @@ pub(crate) async fn all_sessions(connection: &Connection, within: Duration) -> O
 
 /// Goes through the list until one is found.
 async fn look(connection: &Connection, within: Duration, mut is_it: impl FnMut(&str) -> bool) -> Option<bool> {
-    if !connection.about().can_list {
+    if !connection.capabilities().can_list {
         return None;
     }
     let mut request = acp::ListSessionsRequest::new();
     for _ in 0..PAGES_MAX {
-        let page: Page = connection.peer.call("session/list", &request, within).await.ok()?;
+        let page: Page = connection.rpc.call("session/list", &request, within).await.ok()?;
         if page.sessions.iter().any(|listed| is_it(&listed.session_id)) {
             return Some(true);
         }

@@ -19,7 +19,7 @@ pub(crate) async fn log_in(
     settings: &AcpSettings,
     said: &str,
 ) -> Result<(), ProviderError> {
-    let methods = &connection.about().auth_methods;
+    let methods = &connection.capabilities().auth_methods;
     let required = |detail| ProviderError::LoginRequired { name: agent.name.clone(), detail };
     let Some(id) =
         methods.iter().find(|method| is_usable(method, &agent.command)).and_then(|method| method["id"].as_str())
@@ -27,7 +27,7 @@ pub(crate) async fn log_in(
         return Err(required(what_to_do(&agent.name, methods, said)));
     };
     let request = acp::AuthenticateRequest::new(id.to_owned());
-    match connection.peer.call::<Value>("authenticate", &request, settings.session_timeout).await {
+    match connection.rpc.call::<Value>("authenticate", &request, settings.session_timeout).await {
         Ok(_) => Ok(()),
         Err(error) => Err(required(format!("{}\n{error}", what_to_do(&agent.name, methods, said)))),
     }
@@ -35,7 +35,7 @@ pub(crate) async fn log_in(
 
 /// What logging in would take, without doing it.
 pub(crate) fn outlook(connection: &Connection, agent: &AcpAgent, said: &str) -> Login {
-    let methods = &connection.about().auth_methods;
+    let methods = &connection.capabilities().auth_methods;
     match methods.iter().find(|method| is_usable(method, &agent.command)) {
         Some(method) => {
             let name = method["name"].as_str().or(method["id"].as_str()).unwrap_or("a key");

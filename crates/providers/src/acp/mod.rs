@@ -7,31 +7,35 @@
 
 mod agent;
 mod attach;
-mod beneath;
+mod attach_state;
+mod open_beneath;
+mod cancel;
 mod connection;
 mod content;
-mod extras;
+mod deadlines;
 mod files;
-mod growing;
+mod open_text;
 mod history;
 mod listing;
 mod login;
 mod options;
-mod peer;
+mod rpc_client;
 mod program_name;
-mod replace;
+mod replace_file;
 mod requests;
 mod router;
 mod session;
+mod session_end;
+mod session_options;
+mod session_status;
 mod settings;
-mod step;
-mod stop;
+mod event_builder;
 mod supervisor;
+mod terminal_output;
 mod terminals;
-mod time;
 mod tool;
 mod translate;
-mod trial;
+mod probe;
 mod turn;
 mod version;
 mod wire;
@@ -48,12 +52,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::connection::{Connection, real_directory};
-use self::peer::CallError;
-use self::router::{Router, SessionCommand, SessionLink};
-use self::session::Session;
-use self::supervisor::{COMMAND_QUEUE_MAX, Command, Context, Supervisor};
+use self::rpc_client::CallError;
+use self::router::{Router, AcpCommand, SessionLink};
+use self::session::{AcpSession, SessionStart};
+use self::supervisor::{AcpContext, COMMAND_QUEUE_MAX, Supervisor, SupervisorCommand};
 use self::version::Version;
 use self::wire::SessionSetup;
+use crate::conversation::OptionValues;
 use crate::error::ProviderError;
 use crate::provider::{
     AgentSession, EVENT_QUEUE_MAX, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider,
@@ -70,7 +75,7 @@ const HISTORY_WITHIN: Duration = Duration::from_secs(20);
 /// Drives one ACP agent. Nothing is started before the first session.
 #[derive(Debug)]
 pub struct AcpProvider {
-    context: Arc<Context>,
+    context: Arc<AcpContext>,
     version: Version,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -84,7 +89,7 @@ impl AcpProvider {
         let (supervisor, commands) = mpsc::channel(COMMAND_QUEUE_MAX);
         let (status, _) = watch::channel(StatusReport::default());
         let version = Version::new(&agent);
-        let context = Arc::new(Context { agent, settings, router: Router::default(), supervisor, status });
+        let context = Arc::new(AcpContext { agent, settings, router: Router::default(), supervisor, status });
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         tasks.spawn(Supervisor::new(Arc::clone(&context), commands).run(stop.clone()));
@@ -94,35 +99,35 @@ impl AcpProvider {
     /// The process id of the agent, while it runs.
     pub async fn process_id(&self) -> Option<u32> {
         let (reply, connection) = oneshot::channel();
-        self.context.supervisor.send(Command::Peek(reply)).await.ok()?;
+        self.context.supervisor.send(SupervisorCommand::Peek(reply)).await.ok()?;
         connection.await.ok()?.map(|connection: Arc<Connection>| connection.handle.pid())
     }
 
     async fn connect(&self) -> Result<Arc<Connection>, ProviderError> {
         let (reply, connection) = oneshot::channel();
         let gone = || ProviderError::Unavailable { name: self.context.agent.name.clone() };
-        self.context.supervisor.send(Command::Connect(reply)).await.map_err(|_| gone())?;
+        self.context.supervisor.send(SupervisorCommand::Connect(reply)).await.map_err(|_| gone())?;
         let connection = connection.await.map_err(|_| gone())??;
-        self.version.learn(connection.about().version.as_deref());
+        self.version.learn(connection.capabilities().version.as_deref());
         Ok(connection)
     }
 
     /// Asks for a session; logs in first if the agent wants that and it can be done.
     async fn ask_for_session(&self, connection: &Connection, directory: &Path) -> Result<SessionSetup, ProviderError> {
-        let Context { agent, settings, .. } = &*self.context;
+        let AcpContext { agent, settings, .. } = &*self.context;
         let request = acp::NewSessionRequest::new(directory);
-        let ask = || connection.peer.call::<SessionSetup>("session/new", &request, settings.session_timeout);
+        let ask = || connection.rpc.call::<SessionSetup>("session/new", &request, settings.session_timeout);
         let mut answer = ask().await;
         if let Err(CallError::Refused(error)) = &answer
             && error.code == wire::AUTH_REQUIRED
         {
-            login::log_in(connection, agent, settings, &error.words()).await?;
+            login::log_in(connection, agent, settings, &error.text()).await?;
             answer = ask().await;
         }
         let name = agent.name.clone();
         answer.map_err(|error| match error {
             CallError::Refused(error) if error.code == wire::AUTH_REQUIRED => {
-                ProviderError::LoginRequired { name, detail: error.words() }
+                ProviderError::LoginRequired { name, detail: error.text() }
             }
             CallError::Gone(detail) => ProviderError::Crashed { name, detail },
             error => ProviderError::CreateFailed { detail: error.to_string() },
@@ -148,7 +153,7 @@ impl AcpProvider {
             return Err(failed("the agent gave the id of a session that is open"));
         }
         // Sessions in the router are notified of a loss. This one may have come in too late for it.
-        if let Some(detail) = connection.peer.closed() {
+        if let Some(detail) = connection.rpc.closed() {
             self.context.router.remove(&id);
             return Err(ProviderError::Crashed { name: self.context.agent.name.clone(), detail });
         }
@@ -156,11 +161,18 @@ impl AcpProvider {
         let new_id = || SessionId::new(&self.context.agent.cli_type, &id);
         let session_id = stored.map_or_else(new_id, |stored| stored.id.clone());
         let context = Arc::clone(&self.context);
-        let mut session = Session::new(context, session_id, id.clone(), project_dir, ends, connection, events);
+        let start = SessionStart {
+            session_id,
+            agent_id: id.clone(),
+            directory: project_dir,
+            // They are set again by requests of their own: an agent that refuses one is used all the same.
+            options: OptionValues::new(),
+        };
+        let mut session = AcpSession::new(context, start, ends, connection, events);
         session.created(&setup, stored.map(|stored| &stored.agent_id));
         self.tasks.spawn(session.run());
         // Nobody waits for the supervisor.
-        let _ = self.context.supervisor.try_send(Command::Proved);
+        let _ = self.context.supervisor.try_send(SupervisorCommand::ResetRestarts);
         Ok(self.opened(id, link, receiver))
     }
 
@@ -172,10 +184,14 @@ impl AcpProvider {
         }
         let (events, receiver) = mpsc::channel(EVENT_QUEUE_MAX);
         let (reply, history) = oneshot::channel();
-        let (context, directory) = (Arc::clone(&self.context), stored.project_dir.clone());
-        let mut session = Session::new(context, stored.id.clone(), id.clone(), directory, ends, connection, events);
-        session.remember(&stored.options);
-        session.load(reply);
+        let start = SessionStart {
+            session_id: stored.id.clone(),
+            agent_id: id.clone(),
+            directory: stored.project_dir.clone(),
+            options: stored.options.clone(),
+        };
+        let mut session = AcpSession::new(Arc::clone(&self.context), start, ends, connection, events);
+        session.open(reply);
         self.tasks.spawn(session.run());
         let gone = |_| Err(ProviderError::LoadFailed { detail: "the session was closed".into() });
         let history = history.await.unwrap_or_else(gone)?;
@@ -202,7 +218,7 @@ impl AcpProvider {
         events: mpsc::Receiver<ProviderEvent>,
     ) -> OpenedSession {
         let context = Arc::clone(&self.context);
-        let session = Arc::new(AcpSession { agent_id: agent_id.clone(), link, context });
+        let session = Arc::new(AcpSessionHandle { agent_id: agent_id.clone(), link, context });
         OpenedSession { agent_id, session, events }
     }
 }
@@ -239,9 +255,9 @@ impl Provider for AcpProvider {
 
     async fn probe(&self, directory: &Path) -> Result<Probe, ProviderError> {
         let connection = self.connect().await?;
-        let Context { agent, settings, .. } = &*self.context;
-        let login = trial::login(&connection, agent, settings, directory).await;
-        Ok(Probe { version: connection.about().version.clone(), login: login? })
+        let AcpContext { agent, settings, .. } = &*self.context;
+        let login = probe::login(&connection, agent, settings, directory).await;
+        Ok(Probe { version: connection.capabilities().version.clone(), login: login? })
     }
 
     fn watch_status(&self) -> watch::Receiver<StatusReport> {
@@ -256,9 +272,9 @@ impl Provider for AcpProvider {
         if !stored.prompted {
             return self.create_again(stored).await;
         }
-        let Context { agent, settings, .. } = &*self.context;
+        let AcpContext { agent, settings, .. } = &*self.context;
         self.context.router.released(&stored.agent_id, HISTORY_WITHIN).await;
-        self.connect().await?.peer.history_sent(stored.agent_id.as_str(), HISTORY_WITHIN).await;
+        self.connect().await?.rpc.history_sent(stored.agent_id.as_str(), HISTORY_WITHIN).await;
         // It may have been another process.
         let connection = self.connect().await?;
         let loaded = match self.load(&stored, Arc::clone(&connection)).await {
@@ -293,16 +309,16 @@ impl Provider for AcpProvider {
 
 /// The handle to one session; its task does the work.
 #[derive(Debug)]
-struct AcpSession {
+struct AcpSessionHandle {
     /// As it was when the session was opened; names it in errors.
     agent_id: AgentSessionId,
     link: SessionLink,
-    context: Arc<Context>,
+    context: Arc<AcpContext>,
 }
 
-impl AcpSession {
+impl AcpSessionHandle {
     /// Asks the session's task and waits for its answer.
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> SessionCommand) -> Result<T, ProviderError> {
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> AcpCommand) -> Result<T, ProviderError> {
         let (reply, answer) = oneshot::channel();
         let gone = || ProviderError::SessionNotFound(self.agent_id.clone());
         self.link.commands.send(command(reply)).await.map_err(|_| gone())?;
@@ -311,22 +327,22 @@ impl AcpSession {
 }
 
 #[async_trait]
-impl AgentSession for AcpSession {
+impl AgentSession for AcpSessionHandle {
     fn is_alive(&self) -> bool {
         self.link.is_attached()
     }
 
     async fn send(&self, prompt: Prompt) -> Result<TurnId, ProviderError> {
-        self.ask(|reply| SessionCommand::Send { prompt, reply }).await?
+        self.ask(|reply| AcpCommand::Send { prompt, reply }).await?
     }
 
     async fn cancel(&self) -> Result<(), ProviderError> {
-        self.ask(|reply| SessionCommand::Cancel { reply }).await
+        self.ask(|reply| AcpCommand::Cancel { reply }).await
     }
 
     async fn set_option(&self, option: &str, value: &str) -> Result<(), ProviderError> {
         let (option, value) = (option.to_owned(), value.to_owned());
-        self.ask(|reply| SessionCommand::SetOption { option, value, reply }).await?
+        self.ask(|reply| AcpCommand::SetOption { option, value, reply }).await?
     }
 
     async fn reconnect(&self) -> Result<(), ProviderError> {
@@ -339,7 +355,7 @@ impl AgentSession for AcpSession {
     }
 
     async fn close(&self) -> Result<(), ProviderError> {
-        self.ask(|reply| SessionCommand::Close { politely: true, reply }).await
+        self.ask(|reply| AcpCommand::Close { at_agent: true, reply }).await
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) const MODE_OPTION: &str = "mode";
 
 /// The options of a session as last heard.
 #[derive(Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct SessionOptions {
     options: Vec<ConfigOption>,
     /// Switches that are on or off, set by a boolean rather than by a name.
     booleans: Vec<String>,
@@ -22,13 +22,13 @@ pub(crate) struct Options {
 
 /// How one option is set on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Setter {
+pub(crate) enum OptionSetter {
     Mode,
     Choice,
     Boolean,
 }
 
-impl Options {
+impl SessionOptions {
     /// What the answer to `session/new`, `load` or `resume` says. Agents that offer both modes and config options say
     /// the mode twice; the option wins.
     pub(crate) fn set_up(&mut self, setup: &SessionSetup) -> SessionFacts {
@@ -75,17 +75,17 @@ impl Options {
     }
 
     /// None when the session offers no such option or no such value.
-    pub(crate) fn setter(&self, option: &str, value: &str) -> Option<Setter> {
+    pub(crate) fn setter(&self, option: &str, value: &str) -> Option<OptionSetter> {
         let offered = self.options.iter().find(|offered| offered.id == option)?;
         if !offered.choices.iter().any(|choice| choice.value == value) {
             return None;
         }
         Some(if self.mode_is_separate && option == MODE_OPTION && offered.category == ConfigCategory::Mode {
-            Setter::Mode
+            OptionSetter::Mode
         } else if self.booleans.iter().any(|boolean| boolean == option) {
-            Setter::Boolean
+            OptionSetter::Boolean
         } else {
-            Setter::Choice
+            OptionSetter::Choice
         })
     }
 

@@ -16,7 +16,7 @@ pub struct AcpSettings {
     /// For `session/new` and the like. Codex takes 15 s when it cannot reach its model list.
     pub session_timeout: Duration,
     /// After a restart of the agent, for its open sessions to be taken up before it counts as connected without them.
-    pub take_up_within: Duration,
+    pub resume_within: Duration,
     /// A session that was idle for so long is closed at the agent, where it can be taken up again with the next message;
     /// none: never.
     pub idle: Option<Duration>,
@@ -24,7 +24,7 @@ pub struct AcpSettings {
     /// user is promised five seconds.
     pub cancel_grace: Duration,
     /// The most of a session's past that is taken in when it is loaded.
-    pub past_bytes_max: usize,
+    pub history_bytes_max: usize,
     pub permissions: PermissionPolicy,
     pub stop: StopLadder,
 }
@@ -35,10 +35,10 @@ impl Default for AcpSettings {
             start_timeout: Duration::from_secs(15),
             silence_after: Duration::from_secs(30),
             session_timeout: Duration::from_secs(60),
-            take_up_within: Duration::from_secs(5),
+            resume_within: Duration::from_secs(5),
             idle: Some(Duration::from_secs(15 * 60)),
             cancel_grace: Duration::from_secs(4),
-            past_bytes_max: 256 * 1024 * 1024,
+            history_bytes_max: 256 * 1024 * 1024,
             permissions: PermissionPolicy::default(),
             stop: StopLadder::default(),
         }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::files;
-use super::router::{SessionInput, SessionLink};
+use super::router::{AgentInput, SessionLink};
 
 /// What is kept of a command's output when the agent does not say.
 const OUTPUT_BYTES_DEFAULT: usize = 1024 * 1024;
@@ -248,7 +248,7 @@ pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineRe
         }
         terminal.keep(&text);
         let room = link.room_for(text.len()).await;
-        drop(link.inputs.send(SessionInput::Terminal { id: id.clone(), text, room }).await);
+        drop(link.inputs.send(AgentInput::Terminal { id: id.clone(), text, room }).await);
         if is_over {
             break;
         }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 use super::content::plain_words;
-use super::step::Output;
+use super::event_builder::Translated;
 use super::translate::{Quirks, TURN_FAILED, Translator};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
@@ -178,7 +178,7 @@ impl Client {
                 let session = self.session(&id);
                 if let (Err(error), Some((_, last))) = (&result, session.spoken.last_mut())
                     && !last.trim().is_empty()
-                    && error.words().contains(last.trim())
+                    && error.text().contains(last.trim())
                 {
                     // The error says it; it is there once.
                     *last = TURN_FAILED.to_owned();
@@ -191,7 +191,7 @@ impl Client {
                 }
             }
             (_, Some(error)) => {
-                self.refused.push(format!("{method}: {}", error.words()));
+                self.refused.push(format!("{method}: {}", error.text()));
                 if method == "session/load" {
                     self.sessions.remove(&id);
                 }
@@ -292,8 +292,8 @@ impl Session {
         }
     }
 
-    fn take(&mut self, output: Output, now: Moment) {
-        for turn in output.begun {
+    fn take(&mut self, output: Translated, now: Moment) {
+        for turn in output.turns {
             let is_response =
                 |event: &StreamEvent| event.turn_id == turn && matches!(event.payload, StreamPayload::ResponseStart(_));
             if !output.events.iter().any(is_response) {

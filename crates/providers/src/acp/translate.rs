@@ -21,9 +21,9 @@ use protocol::{
 use calls::Calls;
 
 use super::content::{block_text, plain_words};
-use super::growing::{Growing, Repeat, message_item_id};
-use super::options::{self, Options};
-use super::step::{Output, OwnTurn, Step, Voice};
+use super::open_text::{OpenText, Repeat, message_item_id};
+use super::options::{self, SessionOptions};
+use super::event_builder::{Translated, OwnTurn, EventBuilder, Voice};
 use super::tool::{self, Source, ToolState};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
@@ -56,7 +56,7 @@ impl Quirks {
 pub(crate) struct Translator {
     session: SessionId,
     quirks: Quirks,
-    options: Options,
+    options: SessionOptions,
     /// Oldest first. Only the last one can be open.
     turns: VecDeque<Turn>,
     /// A replay: turns begin by themselves.
@@ -87,7 +87,7 @@ struct Turn {
     /// Messages and thoughts that have begun.
     texts: HashSet<ItemId>,
     /// The text that grows now.
-    growing: Option<Growing>,
+    growing: Option<OpenText>,
     items_begun: usize,
     /// The user's words, to know an echo of them.
     prompt: String,
@@ -100,7 +100,7 @@ impl Translator {
         Self {
             session,
             quirks,
-            options: Options::default(),
+            options: SessionOptions::default(),
             turns: VecDeque::new(),
             replaying: false,
             replayed_at: None,
@@ -114,7 +114,7 @@ impl Translator {
         }
     }
 
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &SessionOptions {
         &self.options
     }
 
@@ -151,8 +151,8 @@ impl Translator {
     }
 
     /// The user's message was handed to the agent.
-    pub(crate) fn begin_turn(&mut self, id: TurnId, text: &str, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    pub(crate) fn begin_turn(&mut self, id: TurnId, text: &str, now: Timestamp) -> Translated {
+        let mut step = EventBuilder::new(now);
         self.cost_before = self.cost;
         self.is_fresh = false;
         self.open_turn(id, text, &mut step);
@@ -162,8 +162,8 @@ impl Translator {
     }
 
     /// The agent answered the prompt.
-    pub(crate) fn end_turn(&mut self, result: Result<PromptResult, RpcError>, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    pub(crate) fn end_turn(&mut self, result: Result<PromptResult, RpcError>, now: Timestamp) -> Translated {
+        let mut step = EventBuilder::new(now);
         self.clear_activity(&mut step);
         self.settle_ending(&mut step);
         self.emit_reports(&mut step);
@@ -188,7 +188,7 @@ impl Translator {
                 self.stop(&result.stop_reason, usage, &mut step);
             }
             Err(error) => {
-                let message = error.words();
+                let message = error.text();
                 // Some agents say an error twice: as their last message and as the answer. It is shown once.
                 let said = turn.growing.take().filter(|text| text.voice == Voice::Agent);
                 if let Some(item_id) = said.and_then(|text| text.says(&message)) {
@@ -219,8 +219,8 @@ impl Translator {
 
     /// A message of ours about a line that could not be read. A text that is growing is not divided by it: the message
     /// waits for what follows that text.
-    pub(crate) fn report(&mut self, message: String, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    pub(crate) fn report(&mut self, message: String, now: Timestamp) -> Translated {
+        let mut step = EventBuilder::new(now);
         self.reports.push(message);
         if self.turns.back().is_none_or(|turn| turn.growing.is_none()) {
             self.emit_reports(&mut step);
@@ -228,7 +228,7 @@ impl Translator {
         step.into_output(&self.session)
     }
 
-    fn emit_reports(&mut self, step: &mut Step) {
+    fn emit_reports(&mut self, step: &mut EventBuilder) {
         for message in std::mem::take(&mut self.reports) {
             self.ensure_turn(false, step);
             let item_id = self.next_item_id("");
@@ -237,8 +237,8 @@ impl Translator {
     }
 
     /// The agent asked for leave, and was answered.
-    pub(crate) fn permission(&mut self, call: acp::ToolCallUpdate, permission: Permission, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    pub(crate) fn permission(&mut self, call: acp::ToolCallUpdate, permission: Permission, now: Timestamp) -> Translated {
+        let mut step = EventBuilder::new(now);
         let id = call.tool_call_id.clone();
         self.tool(call, Source::Permission, &mut step);
         self.with_tool(&id.0, &mut step, |tool, out| tool.set_permission(permission, out));
@@ -246,8 +246,8 @@ impl Translator {
     }
 
     /// A terminal of ours printed something.
-    pub(crate) fn terminal_output(&mut self, terminal: &str, data: &str, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    pub(crate) fn terminal_output(&mut self, terminal: &str, data: &str, now: Timestamp) -> Translated {
+        let mut step = EventBuilder::new(now);
         for turn in self.turns.iter_mut().rev() {
             if let Some(call) = turn.calls.with_terminal(terminal).cloned() {
                 step.turn = Some(turn.id.clone());
@@ -259,8 +259,8 @@ impl Translator {
         step.into_output(&self.session)
     }
 
-    pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Output {
-        let mut step = Step::new(if self.replaying { self.time_of_replayed(&update) } else { now });
+    pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Translated {
+        let mut step = EventBuilder::new(if self.replaying { self.time_of_replayed(&update) } else { now });
         let is_change = matches!(update, Update::ToolCallUpdate(_));
         let says_something = is_change
             || matches!(update, Update::AgentText(_) | Update::Thought(_) | Update::UserText(_) | Update::ToolCall(_));
@@ -298,7 +298,7 @@ impl Translator {
         step.into_output(&self.session)
     }
 
-    fn open_turn(&mut self, id: TurnId, prompt: &str, step: &mut Step) {
+    fn open_turn(&mut self, id: TurnId, prompt: &str, step: &mut EventBuilder) {
         while self.turns.len() >= ENDED_TURNS_KEPT {
             self.turns.pop_front();
         }
@@ -326,7 +326,7 @@ impl Translator {
     /// The turn that new items belong to. What an agent says between turns, and before the first message of a replay,
     /// gets a turn of its own. Only what the agent did by itself is told as a turn: a notice is no reason to show the
     /// session as finished, and neither is a replay that goes on after its end.
-    fn ensure_turn(&mut self, is_work: bool, step: &mut Step) {
+    fn ensure_turn(&mut self, is_work: bool, step: &mut EventBuilder) {
         match self.turns.back().filter(|turn| turn.open) {
             Some(turn) => step.turn = Some(turn.id.clone()),
             None if self.replaying => self.open_replayed_turn(step),
@@ -341,7 +341,7 @@ impl Translator {
         }
     }
 
-    fn stop(&self, reason: &str, usage: Option<Usage>, step: &mut Step) {
+    fn stop(&self, reason: &str, usage: Option<Usage>, step: &mut EventBuilder) {
         let status = match reason {
             "cancelled" => ResponseStatus::Cancelled,
             "refusal" => {
@@ -361,7 +361,7 @@ impl Translator {
         step.done(status, Some(reason.to_owned()), usage);
     }
 
-    fn user_text(&mut self, chunk: acp::ContentChunk, step: &mut Step) {
+    fn user_text(&mut self, chunk: acp::ContentChunk, step: &mut EventBuilder) {
         let message_id = chunk.message_id.as_ref().map(|id| id.0.to_string());
         if !self.replaying {
             let acp::ContentBlock::Text(text) = &chunk.content else { return };
@@ -387,7 +387,7 @@ impl Translator {
         self.text(Voice::User, chunk, step);
     }
 
-    fn text(&mut self, voice: Voice, chunk: acp::ContentChunk, step: &mut Step) {
+    fn text(&mut self, voice: Voice, chunk: acp::ContentChunk, step: &mut EventBuilder) {
         let parent = tool::parent(chunk.meta.as_ref());
         let message_id = chunk.message_id.map(|id| id.0.to_string());
         let is_plain = matches!(chunk.content, acp::ContentBlock::Text(_));
@@ -407,7 +407,7 @@ impl Translator {
                     }
                     growing.add(&text);
                 }
-                None => turn.growing = Some(Growing::new(item_id.clone(), voice, message_id, None)),
+                None => turn.growing = Some(OpenText::new(item_id.clone(), voice, message_id, None)),
             }
             return step.delta(item_id, text);
         }
@@ -446,7 +446,7 @@ impl Translator {
         if let Some(turn) = self.turns.back_mut() {
             turn.texts.insert(item_id.clone());
             let words = is_plain.then(String::new);
-            let mut growing = Growing::new(item_id.clone(), voice, message_id, words);
+            let mut growing = OpenText::new(item_id.clone(), voice, message_id, words);
             growing.is_nested = parent.is_some();
             growing.add(&text);
             turn.growing = Some(growing);
@@ -464,7 +464,7 @@ impl Translator {
         self.turns.iter().filter(|turn| turn.is_cut).any(|turn| items.iter().any(|item| turn.texts.contains(item)))
     }
 
-    fn notice(&mut self, notice: acp::Notice, step: &mut Step) {
+    fn notice(&mut self, notice: acp::Notice, step: &mut EventBuilder) {
         let mark = match notice.severity {
             acp::NoticeSeverity::Warning => "Warning: ",
             acp::NoticeSeverity::Error => "Error: ",
@@ -477,7 +477,7 @@ impl Translator {
         step.message(item_id, &format!("{mark}{}{description}", notice.title), Origin::System);
     }
 
-    fn tool(&mut self, call: acp::ToolCallUpdate, source: Source, step: &mut Step) {
+    fn tool(&mut self, call: acp::ToolCallUpdate, source: Source, step: &mut EventBuilder) {
         let id = call.tool_call_id.clone();
         let now = (!self.replaying).then_some(step.now);
         let item_id = ItemId::from_foreign(&id.0);
@@ -504,7 +504,7 @@ impl Translator {
         self.with_tool(&id.0, step, |tool, out| tool.apply(call, source, now, out));
     }
 
-    fn with_tool(&mut self, id: &str, step: &mut Step, act: impl FnOnce(&mut ToolState, &mut Vec<StreamPayload>)) {
+    fn with_tool(&mut self, id: &str, step: &mut EventBuilder, act: impl FnOnce(&mut ToolState, &mut Vec<StreamPayload>)) {
         let item_id = ItemId::from_foreign(id);
         let its_turn = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&item_id));
         let Some(turn) = its_turn.filter(|turn| !turn.is_cut) else { return };
@@ -520,7 +520,7 @@ impl Translator {
     }
 
     /// Ends the calls whose end was told with their beginning, now that something else follows.
-    fn settle_ending(&mut self, step: &mut Step) {
+    fn settle_ending(&mut self, step: &mut EventBuilder) {
         let now = (!self.replaying).then_some(step.now);
         for call in std::mem::take(&mut self.ending) {
             let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&call)) else { continue };
@@ -544,7 +544,7 @@ impl Translator {
         ItemId::from_foreign(&format!("{}.{place}", turn.id))
     }
 
-    fn info(&mut self, info: acp::SessionInfoUpdate, step: &mut Step) {
+    fn info(&mut self, info: acp::SessionInfoUpdate, step: &mut EventBuilder) {
         if let MaybeUndefined::Value(title) = info.title {
             step.facts.agent_title = Some(title).filter(|title| !title.trim().is_empty());
         }
@@ -564,7 +564,7 @@ impl Translator {
         }
     }
 
-    fn usage(&mut self, usage: &acp::UsageUpdate, step: &mut Step) {
+    fn usage(&mut self, usage: &acp::UsageUpdate, step: &mut EventBuilder) {
         step.facts.context = Some(protocol::facts::ContextUse { used: usage.used, size: usage.size });
         if let Some(cost) = usage.cost.as_ref().filter(|cost| cost.currency.eq_ignore_ascii_case("usd")) {
             self.cost = Some(cost.amount);
@@ -572,7 +572,7 @@ impl Translator {
     }
 
     /// A compaction is shown as a call: it runs, it may fail, and its summary is there to be opened.
-    fn compaction(&mut self, compaction: acp::CompactionUpdate, step: &mut Step) {
+    fn compaction(&mut self, compaction: acp::CompactionUpdate, step: &mut EventBuilder) {
         use acp::CompactionStatus as Status;
         let (status, title) = match compaction.status {
             Status::Completed => (acp::ToolCallStatus::Completed, "Conversation compacted"),
@@ -600,14 +600,14 @@ impl Translator {
         self.tool(acp::ToolCallUpdate::new(id, fields), Source::Update, step);
     }
 
-    fn compaction_summary(&mut self, chunk: acp::CompactionSummaryChunk, step: &mut Step) {
+    fn compaction_summary(&mut self, chunk: acp::CompactionSummaryChunk, step: &mut EventBuilder) {
         let text = block_text(chunk.content);
         self.with_tool(&compaction_call_id(&chunk.compaction_id), step, |tool, out| {
             tool.add_terminal_output(&text, out);
         });
     }
 
-    fn clear_activity(&mut self, step: &mut Step) {
+    fn clear_activity(&mut self, step: &mut EventBuilder) {
         if std::mem::take(&mut self.active) {
             step.facts.activity = Some(String::new());
         }

@@ -79,7 +79,7 @@ impl RpcError {
     }
 
     /// What a person reads. Agents hide the reason behind `Internal error`, in `data`, or in JSON inside of that.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let hidden = self.data.as_ref().and_then(|data| match data {
             serde_json::Value::String(text) => Some(text.as_str()),
             _ => ["message", "details"].iter().find_map(|key| data.get(key)?.as_str()),
@@ -269,7 +269,7 @@ impl Update {
 
 impl Update {
     /// When it was said first, if the agent says so. The protocol has no place for it but `_meta`.
-    pub(crate) fn told_at(&self) -> Option<Timestamp> {
+    pub(crate) fn sent_at(&self) -> Option<Timestamp> {
         let meta = match self {
             Self::UserText(chunk) | Self::AgentText(chunk) | Self::Thought(chunk) => chunk.meta.as_ref(),
             Self::ToolCall(call) | Self::ToolCallUpdate(call) => call.meta.as_ref(),
@@ -280,7 +280,7 @@ impl Update {
     }
 
     /// Part of the conversation, rather than of what is known about it.
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn is_content(&self) -> bool {
         matches!(
             self,
             Self::UserText(_)

@@ -61,7 +61,7 @@ fn unknown_values_inside_a_known_update_do_not_lose_it() {
 #[test]
 fn an_errors_words_are_those_that_say_something() {
     let check = |error: &str, expected: &str| {
-        assert_eq!(serde_json::from_str::<RpcError>(error).unwrap().words(), expected);
+        assert_eq!(serde_json::from_str::<RpcError>(error).unwrap().text(), expected);
     };
     check(
         r#"{"code":-32002,"message":"Session nope not found","data":{"sessionId":"nope"}}"#,

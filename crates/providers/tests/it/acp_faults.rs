@@ -216,7 +216,7 @@ async fn a_restart_by_hand_joins_the_start_that_is_under_way_or_has_just_ended()
 
 #[tokio::test]
 async fn a_session_that_is_not_taken_up_keeps_no_other_waiting_and_says_so_itself() {
-    let settings = AcpSettings { take_up_within: Duration::from_millis(100), ..AcpSettings::default() };
+    let settings = AcpSettings { resume_within: Duration::from_millis(100), ..AcpSettings::default() };
     let bench = Bench::with(&["slow-resume"], settings);
     let (mut hanging, mut other) = (bench.create().await, bench.create().await);
     bench.turn(&mut hanging, "say:before").await;
@@ -232,7 +232,7 @@ async fn a_session_that_is_not_taken_up_keeps_no_other_waiting_and_says_so_itsel
     assert_eq!(other.said(&turn), ["after"]);
     hanging
         .until("word of it", |session| {
-            session.details.last().is_some_and(|detail| detail.contains("has not taken this session up again yet"))
+            session.details.last().is_some_and(|detail| detail.contains("has not resumed this session yet"))
         })
         .await;
     assert_eq!(hanging.statuses.last(), Some(&AgentStatus::Reconnecting));

@@ -68,7 +68,7 @@ async fn a_past_without_end_is_refused_and_other_sessions_go_on() {
     let mut session = bench.create().await;
     bench.turn(&mut session, "replay-flood:12").await;
     soon("the end", bench.provider.shutdown()).await;
-    let settings = AcpSettings { past_bytes_max: 4 * 1024 * 1024, ..AcpSettings::default() };
+    let settings = AcpSettings { history_bytes_max: 4 * 1024 * 1024, ..AcpSettings::default() };
     let provider = AcpProvider::new(agent(bench.state.path(), &[]), settings);
     let bench = Bench { provider, ..bench };
     let refused =

@@ -3,13 +3,13 @@
 
 use protocol::ItemId;
 
-use super::step::Voice;
+use super::event_builder::Voice;
 
 /// How much of a text is kept to know it again.
 const WORDS_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Growing {
+pub(super) struct OpenText {
     pub(super) item_id: ItemId,
     pub(super) voice: Voice,
     pub(super) message_id: Option<String>,
@@ -31,7 +31,7 @@ pub(super) enum Repeat {
     Other(String),
 }
 
-impl Growing {
+impl OpenText {
     pub(super) fn new(item_id: ItemId, voice: Voice, message_id: Option<String>, words: Option<String>) -> Self {
         Self { item_id, voice, message_id, is_nested: false, words, repeat: None }
     }

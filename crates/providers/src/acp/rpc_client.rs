@@ -15,13 +15,13 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::router::{Expect, SessionLink};
+use super::router::{AttachRequest, RequestKind, SessionLink};
 use super::wire::{self, RpcError};
 
 /// Why a request of ours has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    #[error("{}", .0.words())]
+    #[error("{}", .0.text())]
     Refused(RpcError),
     /// The agent is gone; the text says how.
     #[error("{0}")]
@@ -34,23 +34,23 @@ pub(crate) enum CallError {
     Unreadable { method: &'static str, reason: String },
 }
 
-pub(crate) type Reply = Result<String, CallError>;
+pub(crate) type RpcReply = Result<String, CallError>;
 
 /// Who waits for an answer.
 #[derive(Debug)]
-pub(crate) enum Waiter {
-    Caller(oneshot::Sender<Reply>),
+pub(crate) enum ResponseWaiter {
+    Caller(oneshot::Sender<RpcReply>),
     /// The answer takes its place in the session's queue, behind every update that came before it.
     Session {
         link: SessionLink,
-        expect: Expect,
+        kind: RequestKind,
         /// With the answer to `session/load` a past has been told.
         told: Option<DropGuard>,
     },
 }
 
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct RpcClient {
     writer: LineWriter,
     next_id: AtomicU64,
     waiting: Mutex<Waiting>,
@@ -60,11 +60,11 @@ pub(crate) struct Peer {
 
 #[derive(Debug)]
 enum Waiting {
-    Open(HashMap<u64, Waiter>),
+    Open(HashMap<u64, ResponseWaiter>),
     Closed(String),
 }
 
-impl Peer {
+impl RpcClient {
     pub(crate) fn new(writer: LineWriter) -> Self {
         let waiting = Mutex::new(Waiting::Open(HashMap::new()));
         Self { writer, next_id: AtomicU64::new(1), waiting, telling: Mutex::default() }
@@ -78,9 +78,9 @@ impl Peer {
         within: Duration,
     ) -> Result<R, CallError> {
         let (sender, receiver) = oneshot::channel();
-        let id = self.wait(Waiter::Caller(sender))?;
+        let id = self.wait(ResponseWaiter::Caller(sender))?;
         // However this ends, nobody waits for the answer any more.
-        let _forget = Forget { peer: self, id };
+        let _forget = Forget { rpc: self, id };
         let line = wire::request(id, method, params).map_err(|error| unreadable(method, &error))?;
         let answer = async {
             self.writer.send(line).await.map_err(|error| self.not_sent(error))?;
@@ -99,13 +99,13 @@ impl Peer {
         method: &'static str,
         params: &impl Serialize,
         link: SessionLink,
-        expect: Expect,
+        kind: RequestKind,
     ) -> Result<(), CallError> {
-        self.ask_for(method, params, Waiter::Session { link, expect, told: None })
+        self.ask_for(method, params, ResponseWaiter::Session { link, kind, told: None })
     }
 
     /// The same for the past of a session, which [`Self::history_sent`] can wait for, whoever asked.
-    pub(crate) fn ask_for_past(
+    pub(crate) fn ask_for_history(
         &self,
         session: &str,
         params: &impl Serialize,
@@ -116,7 +116,7 @@ impl Peer {
         telling.retain(|_, told| !told.is_cancelled());
         telling.insert(session.to_owned(), told.clone());
         drop(telling);
-        let waiter = Waiter::Session { link, expect: Expect::Load, told: Some(told.drop_guard()) };
+        let waiter = ResponseWaiter::Session { link, kind: RequestKind::Attach(AttachRequest::Load), told: Some(told.drop_guard()) };
         self.ask_for("session/load", params, waiter)
     }
 
@@ -129,7 +129,7 @@ impl Peer {
         }
     }
 
-    fn ask_for(&self, method: &'static str, params: &impl Serialize, waiter: Waiter) -> Result<(), CallError> {
+    fn ask_for(&self, method: &'static str, params: &impl Serialize, waiter: ResponseWaiter) -> Result<(), CallError> {
         let id = self.wait(waiter)?;
         let line = wire::request(id, method, params).map_err(|error| unreadable(method, &error));
         let sent = line.and_then(|line| self.writer.try_send(line).map_err(|error| self.not_sent(error)));
@@ -170,7 +170,7 @@ impl Peer {
     }
 
     /// Who waits for this answer; each is found once.
-    pub(crate) fn take(&self, id: u64) -> Option<Waiter> {
+    pub(crate) fn take(&self, id: u64) -> Option<ResponseWaiter> {
         match &mut *self.lock() {
             Waiting::Open(waiters) => waiters.remove(&id),
             Waiting::Closed(_) => None,
@@ -178,7 +178,7 @@ impl Peer {
     }
 
     /// The agent is gone. Gives back all who wait; who asks from now on hears the reason at once.
-    pub(crate) fn close(&self, reason: &str) -> Vec<Waiter> {
+    pub(crate) fn close(&self, reason: &str) -> Vec<ResponseWaiter> {
         self.writer.close();
         match std::mem::replace(&mut *self.lock(), Waiting::Closed(reason.to_owned())) {
             Waiting::Open(waiters) => waiters.into_values().collect(),
@@ -199,7 +199,7 @@ impl Peer {
         }
     }
 
-    fn wait(&self, waiter: Waiter) -> Result<u64, CallError> {
+    fn wait(&self, waiter: ResponseWaiter) -> Result<u64, CallError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         match &mut *self.lock() {
             Waiting::Open(waiters) => {
@@ -230,13 +230,13 @@ impl Peer {
 }
 
 struct Forget<'a> {
-    peer: &'a Peer,
+    rpc: &'a RpcClient,
     id: u64,
 }
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        self.peer.take(self.id);
+        self.rpc.take(self.id);
     }
 }
 

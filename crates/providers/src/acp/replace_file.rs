@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::beneath::step;
+use super::open_beneath::step;
 
 /// A new file has what the user's umask leaves of this.
 const NEW_FILE_MODE: Mode = Mode::from_raw_mode(0o666);

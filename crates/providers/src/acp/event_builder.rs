@@ -10,9 +10,9 @@ use protocol::{
 
 /// The result of one step.
 #[derive(Debug, Default)]
-pub(crate) struct Output {
+pub(crate) struct Translated {
     /// Turns that begin with these events.
-    pub(crate) begun: Vec<TurnId>,
+    pub(crate) turns: Vec<TurnId>,
     pub(crate) events: Vec<StreamEvent>,
     pub(crate) facts: SessionFacts,
 }
@@ -37,7 +37,7 @@ pub(crate) enum Voice {
 
 /// Events in the making.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct EventBuilder {
     pub(crate) now: Timestamp,
     /// The turn that payloads belong to.
     pub(crate) turn: Option<TurnId>,
@@ -51,7 +51,7 @@ pub(crate) struct Step {
     pub(crate) own_turn: Option<OwnTurn>,
 }
 
-impl Step {
+impl EventBuilder {
     pub(crate) fn new(now: Timestamp) -> Self {
         Self {
             now,
@@ -112,7 +112,7 @@ impl Step {
         self.push(StreamPayload::ResponseDone(ResponseDone { status, finish_reason, error: None, usage }));
     }
 
-    pub(crate) fn into_output(mut self, session: &SessionId) -> Output {
+    pub(crate) fn into_output(mut self, session: &SessionId) -> Translated {
         match self.own_turn {
             Some(OwnTurn::Response) => self.done(ResponseStatus::Completed, None, None),
             Some(OwnTurn::ItemsOnly) => self.settle_started(),
@@ -126,7 +126,7 @@ impl Step {
             payload,
         };
         let events = self.payloads.into_iter().map(event).collect();
-        Output { begun: self.begun, events, facts: self.facts }
+        Translated { turns: self.begun, events, facts: self.facts }
     }
 
     /// Settles every item that this step starts and does not end.
