@@ -7,6 +7,7 @@
 pub mod acp;
 pub mod catch_panic;
 pub mod claude;
+mod conversation;
 mod emitter;
 mod error;
 pub mod json;
