@@ -29,7 +29,8 @@ pub(crate) struct Listener {
     pub(crate) closed: bool,
     /// How many events came.
     pub(crate) received: usize,
-    processors: HashMap<TurnId, UpsertProcessor>,
+    /// Of every turn that has begun; none before its first event.
+    processors: HashMap<TurnId, Option<UpsertProcessor>>,
 }
 
 /// The value, unless it takes for ever.
@@ -62,6 +63,11 @@ impl Listener {
 
     pub(crate) async fn send(&self, text: &str) -> Result<TurnId, ProviderError> {
         self.session.send(text.into()).await
+    }
+
+    /// How many events wait to be received.
+    pub(crate) fn waiting(&self) -> usize {
+        self.events.len()
     }
 
     /// Listens until something can be seen.
@@ -132,9 +138,7 @@ impl Listener {
         self.received += 1;
         match event {
             ProviderEvent::TurnBegan(turn) => {
-                let session = protocol::SessionId::new(&protocol::CliType::parse("test").unwrap(), &self.agent_id);
-                let processor = UpsertProcessor::new(UpsertConfig::live(), session, turn.clone());
-                self.processors.insert(turn, processor);
+                self.processors.insert(turn, None);
             }
             ProviderEvent::Stream(event) => self.fold(event),
             ProviderEvent::Facts(facts) => {
@@ -154,7 +158,9 @@ impl Listener {
     /// Every event at a time at which all that waits is due.
     fn fold(&mut self, event: StreamEvent) {
         let now = Moment { wall: SystemTime::now().into(), elapsed: Duration::from_secs(self.received as u64) };
-        let processor = self.processors.get_mut(&event.turn_id).expect("the turn has begun");
+        let processor = self.processors.get_mut(&event.turn_id).expect("the turn has begun").get_or_insert_with(|| {
+            UpsertProcessor::new(UpsertConfig::live(), event.session_id.clone(), event.turn_id.clone())
+        });
         processor.push(event, now);
         for emission in processor.take(now) {
             match emission {

@@ -87,14 +87,7 @@ async fn a_panic_in_a_session_of_claude_code_ends_its_turn_and_its_process_and_i
     let pid = session.said(&turn).concat().parse().unwrap();
     until("its process to be gone", || !is_running(pid)).await;
 
-    let stored = providers::StoredSession {
-        id: protocol::SessionId::new(provider.cli_type(), &session.agent_id),
-        agent_id: session.agent_id.clone(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        options: Default::default(),
-        items_max: 10,
-    };
+    let stored = claude_faults::stored(&session.agent_id, bench.project_dir());
     let mut again = Listener::new(soon("the session", provider.load_session(stored)).await.unwrap().opened);
     let turn = soon("the turn", again.send("say:again")).await.unwrap();
     again.until_end_of(&turn).await;
@@ -119,8 +112,7 @@ async fn a_panic_in_a_session_of_an_acp_agent_ends_its_turn_and_it_can_be_opened
     assert_eq!(session.said(&turn), ["words"]);
     bench.until_logged(&format!("session/cancel {}", session.agent_id)).await;
     bench.until_logged(&format!("session/close {}", session.agent_id)).await;
-    let loaded =
-        soon("the session", bench.provider.load_session(bench.stored_session(&session.agent_id))).await.unwrap();
+    let loaded = soon("the session", bench.provider.load_session(bench.stored_session(&session.agent_id))).await.unwrap();
     let mut again = Listener::new(loaded.opened);
     let turn = bench.turn(&mut again, "say:again").await;
     assert_eq!(again.said(&turn), ["again"]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::CliType;
+use protocol::{CliType, SessionId};
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
 use providers::{NewSession, Provider, ProviderError, Registry, StoredSession};
 use testkit::programs;
@@ -35,7 +35,7 @@ async fn claude_code_and_codex_are_found_by_their_type_and_nobody_else_is() {
     assert!(refused.to_string().contains("gemini"), "{refused}");
 }
 
-/// E TC-2.1a: create, load, send, cancel, kill, is it alive, and what it says; the same calls for both.
+/// E TC-2.1a: create, load, send, cancel, close, is it alive, and its events; the same calls for both.
 #[tokio::test]
 async fn the_whole_life_of_a_session_goes_through_the_one_trait_whichever_agent_it_is() {
     assert!(programs::scripted_agent().exists());
@@ -57,10 +57,10 @@ async fn the_whole_life_of_a_session_goes_through_the_one_trait_whichever_agent_
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{name}: {session:#?}");
 
-        soon("the kill", session.session.close()).await.unwrap();
+        soon("the close", session.session.close()).await.unwrap();
         assert!(!session.session.is_alive(), "{name}");
         let stored = StoredSession {
-            id: protocol::SessionId::new(provider.cli_type(), &session.agent_id),
+            id: SessionId::new(provider.cli_type(), &session.agent_id),
             agent_id: session.agent_id.clone(),
             project_dir,
             prompted: false,
