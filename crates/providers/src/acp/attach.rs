@@ -30,8 +30,8 @@ impl AcpSession {
     /// Opens a session that exists, with its history.
     pub(crate) fn open(&mut self, reply: oneshot::Sender<Result<History, ProviderError>>) {
         self.memory = AgentMemory::Message;
-        let purpose =
-            AttachPurpose::Open(OpenRequest { history: HistoryBuilder::default(), notices: Vec::new(), reply });
+        let open = OpenRequest { history: HistoryBuilder::default(), notices: Vec::new(), reply };
+        let purpose = AttachPurpose::Open(Box::new(open));
         // Only a load replays the history, so it comes before a resume here.
         if self.state.connection().is_some_and(|connection| connection.capabilities().can_load) {
             self.translator.begin_replay();
@@ -112,7 +112,9 @@ impl AcpSession {
         let is_forgotten = matches!(step, AttachStep::Loading { replayed: false });
         match setup {
             Ok(setup) if request == AttachRequest::Create => self.created_again(&setup),
-            Ok(setup) => self.restore_options(&setup, if is_forgotten { Continuity::Copy } else { Continuity::Resumed }),
+            Ok(setup) => {
+                self.restore_options(&setup, if is_forgotten { Continuity::Copy } else { Continuity::Resumed })
+            }
             Err(error) => self.attach_refused(request, &error),
         }
     }
@@ -189,11 +191,12 @@ impl AcpSession {
     }
 
     /// Whoever opened the session gets its history.
-    pub(super) fn opened(&mut self, mut open: OpenRequest, facts: SessionFacts, continuity: Continuity) {
-        open.history.add(self.translator.end_replay(now()));
-        open.history.add_facts(facts);
-        drop(open.reply.send(Ok(open.history.finish(continuity))));
-        open.notices.into_iter().for_each(|notice| self.translate(notice));
+    pub(super) fn opened(&mut self, open: Box<OpenRequest>, facts: SessionFacts, continuity: Continuity) {
+        let OpenRequest { mut history, notices, reply } = *open;
+        history.add(self.translator.end_replay(now()));
+        history.add_facts(facts);
+        drop(reply.send(Ok(history.finish(continuity))));
+        notices.into_iter().for_each(|notice| self.translate(notice));
     }
 
     pub(super) fn attach_failed(&mut self, error: &CallError) {

@@ -20,14 +20,22 @@ pub(super) enum AttachState {
     /// No process runs.
     Disconnected,
     /// The process has nothing of the session. It is asked for it when that is needed.
-    Detached { connection: Arc<Connection> },
+    Detached {
+        connection: Arc<Connection>,
+    },
     Attaching(Attaching),
-    Attached { connection: Arc<Connection> },
+    Attached {
+        connection: Arc<Connection>,
+    },
     /// The process was asked to close the session.
     Closing(Closing),
     /// The process works on for a prompt that the user has cancelled. It gets no message before it has answered that
     /// or, where it was asked to, closed the session.
-    Hanging { connection: Arc<Connection>, unanswered: TurnId, is_closing: bool },
+    Hanging {
+        connection: Arc<Connection>,
+        unanswered: TurnId,
+        is_closing: bool,
+    },
 }
 
 /// The process was asked for the session, and has until `due` to answer.
@@ -42,14 +50,19 @@ pub(super) enum AttachStep {
     Creating,
     Resuming,
     /// `replayed`: something of the history has come.
-    Loading { replayed: bool },
+    Loading {
+        replayed: bool,
+    },
     /// The agent has the session. The user's options are set again, one after the other; `request` is the present one.
-    RestoringOptions { continuity: Continuity, request: Option<u64> },
+    RestoringOptions {
+        continuity: Continuity,
+        request: Option<u64>,
+    },
 }
 
 pub(super) enum AttachPurpose {
     /// The session is being opened, and its history is wanted.
-    Open(OpenRequest),
+    Open(Box<OpenRequest>),
     /// The session is open. What a load replays is known and dropped.
     Reattach { waiters: Vec<AttachWaiter> },
 }

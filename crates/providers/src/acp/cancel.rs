@@ -71,8 +71,10 @@ impl AcpSession {
 
     /// The agent has answered `session/close`. One that refuses to close a session whose prompt it has not ended works on.
     pub(super) fn on_close_answer(&mut self, reply: &RpcReply) {
-        if let (Err(CallError::Refused(error)), AttachState::Closing(Closing { connection, unanswered: Some(turn), .. })) =
-            (reply, &self.state)
+        if let (
+            Err(CallError::Refused(error)),
+            AttachState::Closing(Closing { connection, unanswered: Some(turn), .. }),
+        ) = (reply, &self.state)
         {
             tracing::warn!(session = %self.agent_id, error = error.text(), "the agent refused to close a session");
             let (connection, turn) = (Arc::clone(connection), turn.clone());

@@ -26,9 +26,9 @@ pub(crate) enum OwnTurn {
     ItemsOnly,
 }
 
-/// Who speaks.
+/// Whose text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Voice {
+pub(crate) enum TextKind {
     Agent,
     Thought,
     User,
@@ -76,12 +76,12 @@ impl EventBuilder {
         }
     }
 
-    pub(crate) fn start(&mut self, item_id: ItemId, text: String, voice: Voice, parent_item_id: Option<ItemId>) {
-        let (item_type, origin) = match voice {
-            Voice::Agent => (ItemType::Message, None),
-            Voice::Thought => (ItemType::Reasoning, None),
-            Voice::User => (ItemType::Message, Some(Origin::User)),
-            Voice::Notice => (ItemType::Message, Some(Origin::System)),
+    pub(crate) fn start(&mut self, item_id: ItemId, text: String, kind: TextKind, parent_item_id: Option<ItemId>) {
+        let (item_type, origin) = match kind {
+            TextKind::Agent => (ItemType::Message, None),
+            TextKind::Thought => (ItemType::Reasoning, None),
+            TextKind::User => (ItemType::Message, Some(Origin::User)),
+            TextKind::Notice => (ItemType::Message, Some(Origin::System)),
         };
         let (initial_content, call_id, name, tool) = (Some(text), None, None, None);
         self.push(StreamPayload::ItemStart(ItemStart {

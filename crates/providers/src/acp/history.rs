@@ -1,14 +1,14 @@
-//! The past of a session, from the replay that `session/load` brings.
+//! The history of a session, from the replay that `session/load` brings.
 
 use protocol::{
     Continuity, ResponseStatus, SessionFacts, SessionId, StreamEvent, StreamPayload, Timestamp, TurnId, TurnRecord,
     TurnRecordStatus,
 };
 
-use super::router::PermissionRequest;
 use super::event_builder::Translated;
+use super::router::PermissionRequest;
 use super::translate::{Quirks, Translator};
-use super::wire::{self, Incoming, PromptResult, Update};
+use super::wire::{self, PromptResult, RpcMessage, Update};
 use crate::json;
 use crate::permission::PermissionPolicy;
 use crate::provider::History;
@@ -28,7 +28,7 @@ pub fn read_lines(session: SessionId, lines: &str, as_replay: bool, now: Timesta
         let line = mended.as_deref().filter(|_| wire::read_update(line).is_none()).unwrap_or(line);
         if let Some(envelope) = wire::read_update(line) {
             history.add(translator.update(Update::read(envelope.update.get()), now));
-        } else if let Ok(Incoming::Request { params, .. }) = wire::read(line)
+        } else if let Ok(RpcMessage::Request { params, .. }) = wire::read(line)
             && let Ok(request) = serde_json::from_str::<PermissionRequest>(params)
         {
             let decision = PermissionPolicy::default().decide(&[]);

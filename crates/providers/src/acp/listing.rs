@@ -1,7 +1,7 @@
-//! Whether the agent still has a session, where it can say so (`session/list`).
+//! Whether the agent still has a session, where it can list them (`session/list`).
 //!
-//! Our own records say which sessions are listed. The agent's list is asked when it could not load one, so that a user
-//! who deleted it there reads that and not the agent's words for a missing file, and before a session is made that is to
+//! Our own records decide which sessions are shown. The agent's list is asked when it could not load one, so that a user
+//! who deleted it there reads that and not the agent's error for a missing file, and before a session is made that is to
 //! be deleted, so that no other is.
 
 use std::collections::HashSet;
@@ -19,15 +19,15 @@ const PAGES_MAX: usize = 50;
 /// Our own reading of the answer: of all that is known of a session only its id matters here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    sessions: Vec<Listed>,
+struct SessionListPage {
+    sessions: Vec<ListedSession>,
     #[serde(default)]
     next_cursor: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ListedSession {
     session_id: String,
 }
 
@@ -54,7 +54,7 @@ async fn look(connection: &Connection, within: Duration, mut is_it: impl FnMut(&
     }
     let mut request = acp::ListSessionsRequest::new();
     for _ in 0..PAGES_MAX {
-        let page: Page = connection.rpc.call("session/list", &request, within).await.ok()?;
+        let page: SessionListPage = connection.rpc.call("session/list", &request, within).await.ok()?;
         if page.sessions.iter().any(|listed| is_it(&listed.session_id)) {
             return Some(true);
         }

@@ -1,4 +1,4 @@
-//! Agents that speak the Agent Client Protocol, Codex first.
+//! Agents with the Agent Client Protocol, Codex first.
 //!
 //! Comes in: calls of the session hub, each for one session. Goes out: each session's events. One process per agent
 //! serves all its sessions; it is started by the first call that needs it. Inside: `wire` (the shape of a line),
@@ -8,34 +8,34 @@
 mod agent;
 mod attach;
 mod attach_state;
-mod open_beneath;
 mod cancel;
 mod connection;
 mod content;
 mod deadlines;
+mod event_builder;
 mod files;
-mod open_text;
 mod history;
 mod listing;
 mod login;
+mod open_beneath;
+mod open_text;
 mod options;
-mod rpc_client;
+mod probe;
 mod program_name;
 mod replace_file;
 mod requests;
 mod router;
+mod rpc_client;
 mod session;
 mod session_end;
 mod session_options;
 mod session_status;
 mod settings;
-mod event_builder;
 mod supervisor;
 mod terminal_output;
 mod terminals;
 mod tool;
 mod translate;
-mod probe;
 mod turn;
 mod version;
 mod wire;
@@ -52,11 +52,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::connection::{Connection, real_directory};
+use self::router::{AcpCommand, Router, SessionLink};
 use self::rpc_client::CallError;
-use self::router::{Router, AcpCommand, SessionLink};
 use self::session::{AcpSession, SessionStart};
 use self::supervisor::{AcpContext, COMMAND_QUEUE_MAX, Supervisor, SupervisorCommand};
-use self::version::Version;
+use self::version::VersionProbe;
 use self::wire::SessionSetup;
 use crate::conversation::OptionValues;
 use crate::error::ProviderError;
@@ -76,7 +76,7 @@ const HISTORY_WITHIN: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct AcpProvider {
     context: Arc<AcpContext>,
-    version: Version,
+    version: VersionProbe,
     tasks: TaskTracker,
     stop: CancellationToken,
     /// Dropped with the provider: the supervisor ends the process.
@@ -88,7 +88,7 @@ impl AcpProvider {
     pub fn new(agent: AcpAgent, settings: AcpSettings) -> Self {
         let (supervisor, commands) = mpsc::channel(COMMAND_QUEUE_MAX);
         let (status, _) = watch::channel(StatusReport::default());
-        let version = Version::new(&agent);
+        let version = VersionProbe::new(&agent);
         let context = Arc::new(AcpContext { agent, settings, router: Router::default(), supervisor, status });
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();

@@ -85,7 +85,7 @@ impl<D: AsFd> Beside<D> {
         Ok(())
     }
 
-    /// Some disks say only now that they are full.
+    /// Some disks report only now that they are full.
     fn fill(mut self, content: &[u8]) -> io::Result<Self> {
         self.file.write_all(content)?;
         self.file.sync_all()?;

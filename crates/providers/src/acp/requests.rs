@@ -1,4 +1,4 @@
-//! What an agent asks of us besides leave: files and terminals. Each request runs in a task of its own.
+//! What an agent requests besides permission: files and terminals. Each request runs in a task of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,7 +74,7 @@ impl Requests {
         }
     }
 
-    pub(crate) async fn serve(&mut self, id: &RawValue, method: &str, params: &str, router: &Router) {
+    pub(crate) async fn handle(&mut self, id: &RawValue, method: &str, params: &str, router: &Router) {
         if self.tasks.len() >= RUNNING_MAX {
             return self.connection.rpc.answer(id, &refuse(wire::INTERNAL_ERROR, "too many requests at once"));
         }
@@ -210,7 +210,11 @@ async fn file<R: Serialize + Send + 'static, P>(
 
 /// Starts a command and stays with it until it ends. Its place is taken before anything else of the agent is read: the
 /// end of its turn may be the next line.
-fn create(request: acp::CreateTerminalRequest, link: SessionLink, reply: PendingAnswer) -> impl Future<Output = ()> + Send {
+fn create(
+    request: acp::CreateTerminalRequest,
+    link: SessionLink,
+    reply: PendingAnswer,
+) -> impl Future<Output = ()> + Send {
     let connection = Arc::clone(&reply.connection);
     let starting = connection.terminals.reserve(&request.session_id.0);
     async move {

@@ -54,19 +54,19 @@ pub(crate) enum AgentInput {
         text: String,
         room: Option<OwnedSemaphorePermit>,
     },
-    /// Words for the user about the agent.
+    /// A message for the user about the agent.
     Notice(String),
     /// A line that could not be read. Without a name in it, it concerns whoever the agent works for just now.
     Unreadable {
         line: String,
         is_named: bool,
     },
-    /// The process is gone. Everything it said came before.
+    /// The process is gone. Everything it wrote came before.
     Lost {
         detail: String,
         was_requested: bool,
     },
-    /// A process is there to go on with; resolves when the session is taken up again or cannot be.
+    /// Another process runs. `done` resolves when the session is attached to it or cannot be.
     Attach {
         connection: Arc<Connection>,
         done: oneshot::Sender<Result<(), ProviderError>>,

@@ -2,7 +2,7 @@
 //!
 //! Comes in: the hub's commands, and what the agent writes, in its order. Goes out: provider events, and lines to the
 //! agent. It outlives the process behind it. No arm of its loop waits: every answer of the agent comes through the same
-//! queue as everything else it writes. Here are the loop and what each input leads to; the rest is in `turn`, `cancel`,
+//! queue as everything else it writes. Here are the loop and what each input leads to; more is in `turn`, `cancel`,
 //! `attach` (how the session and the process find each other), `session_options`, `terminal_output`, `deadlines` and
 //! `session_end`.
 

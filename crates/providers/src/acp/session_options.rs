@@ -1,4 +1,4 @@
-//! The options of a session (mode, model, …): set by the user, and set again whenever the agent has the session anew.
+//! The options of a session (mode, model, …): set by the user, and set again whenever the agent has the session again.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -11,19 +11,19 @@ use crate::permission::PermissionPolicy;
 pub struct AcpSettings {
     /// For the process to come up and answer the handshake.
     pub start_timeout: Duration,
-    /// After so long without a word, and with no tool running, a turn counts as silent.
+    /// After so long without output, and with no tool running, a turn counts as silent.
     pub silence_after: Duration,
     /// For `session/new` and the like. Codex takes 15 s when it cannot reach its model list.
     pub session_timeout: Duration,
-    /// After a restart of the agent, for its open sessions to be taken up before it counts as connected without them.
+    /// After a restart of the agent, for its open sessions to be resumed before it counts as connected without them.
     pub resume_within: Duration,
-    /// A session that was idle for so long is closed at the agent, where it can be taken up again with the next message;
+    /// A session that was idle for so long is closed at the agent, where it can be resumed with the next message;
     /// none: never.
     pub idle: Option<Duration>,
     /// How long a cancelled turn may take to end at the agent. Then it ends here, and its session is closed and resumed. The
     /// user is promised five seconds.
     pub cancel_grace: Duration,
-    /// The most of a session's past that is taken in when it is loaded.
+    /// The longest history of a session that is loaded.
     pub history_bytes_max: usize,
     pub permissions: PermissionPolicy,
     pub stop: StopLadder,

@@ -1,7 +1,7 @@
 //! One agent process at a time, for all sessions of the agent: when it starts, that it is lost, when it starts again.
 //!
 //! Comes in: that somebody needs the agent, and how its process ended. Goes out: the connection, and the state of the
-//! agent for everyone to watch. Sessions are taken up again before "connected" is said.
+//! agent for everyone to watch. Sessions are resumed before "connected" is reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AcpAgent;
-use super::connection::{self, Connection, Lost};
-use super::router::{Router, AcpCommand, AgentInput, SessionLink};
+use super::connection::{self, Connection, ConnectionLoss};
+use super::router::{AcpCommand, AgentInput, Router, SessionLink};
 use super::settings::AcpSettings;
 use crate::catch_panic::{Panic, catch_panic, catch_panic_now};
 use crate::error::ProviderError;
@@ -26,7 +26,7 @@ use crate::provider::StatusReport;
 /// Calls that may wait for the supervisor; it answers at once.
 pub(crate) const COMMAND_QUEUE_MAX: usize = 64;
 /// For all sessions to settle when we end.
-const SETTLE_WITHIN: Duration = Duration::from_secs(4);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// What the parts of one agent's provider share.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl AcpContext {
 pub(crate) enum SupervisorCommand {
     /// The agent is needed.
     Connect(oneshot::Sender<Result<Arc<Connection>, ProviderError>>),
-    /// The user wants it started anew, for one session or as a whole.
+    /// The user wants it restarted, for one session or as a whole.
     Reconnect { only: Option<SessionLink>, reply: oneshot::Sender<Result<(), ProviderError>> },
     /// It did something for a user, so its next loss counts as the first.
     ResetRestarts,
@@ -82,7 +82,7 @@ pub(crate) struct Supervisor {
 /// How a process was lost.
 #[derive(Debug)]
 struct ProcessEnd {
-    lost: Lost,
+    lost: ConnectionLoss,
     /// What is left of it, if it ever ran.
     process: Option<ProcessHandle>,
 }
@@ -127,7 +127,7 @@ impl Supervisor {
                     Some(Ok(Some(ended))) => self.ended(ended),
                     Some(Ok(None)) | None => {}
                     Some(Err(error)) => {
-                        self.ended(ProcessEnd { lost: Lost { detail: error.to_string(), clean: false }, process: None });
+                        self.ended(ProcessEnd { lost: ConnectionLoss { detail: error.to_string(), clean: false }, process: None });
                     }
                 },
                 () = at(due) => if self.lifecycle.want() { self.start() },
@@ -135,9 +135,9 @@ impl Supervisor {
         }
     }
 
-    /// A fault of ours, in the middle of anything: the agent is lost like any other, and started again.
+    /// A panic of ours, in the middle of anything: the agent is lost like any other, and started again.
     async fn recover_from_panic(&mut self, panic: &Panic) {
-        tracing::error!(agent = %self.context.agent.cli_type, %panic, "the supervisor of an agent broke");
+        tracing::error!(agent = %self.context.agent.cli_type, %panic, "the supervisor of an agent panicked");
         let detail = ErrorCode::InternalError.message("");
         self.tasks.shutdown().await;
         self.restart_requested.store(false, Ordering::Relaxed);
@@ -146,7 +146,7 @@ impl Supervisor {
             connection.close(&detail).await;
         }
         report_loss(&self.context, &detail, false).await;
-        let ended = ProcessEnd { lost: Lost { detail, clean: false }, process };
+        let ended = ProcessEnd { lost: ConnectionLoss { detail, clean: false }, process };
         if let Err(panic) = catch_panic_now(|| self.ended(ended)) {
             tracing::error!(agent = %self.context.agent.cli_type, %panic, "an agent is given up");
             self.lifecycle = Lifecycle::default();
@@ -171,12 +171,12 @@ impl Supervisor {
         }
     }
 
-    /// Decided here and at once, so that nobody ends a process that came up between the question and the wish.
+    /// Decided here and at once, so that nobody ends a process that came up between the request and the restart.
     fn reconnect(&mut self, only: Option<SessionLink>, reply: oneshot::Sender<Result<(), ProviderError>>) {
         if let Some(connection) = &self.connection {
-            // One session that hangs need not cost the others their turns, where the agent can let go of it.
+            // One session that hangs need not cost the others their turns, where the agent can close it.
             if let Some(link) = only.filter(|_| connection.capabilities().can_close) {
-                // One that is gone or does not listen answers by dropping the question.
+                // A session that has ended answers by dropping the sender.
                 return drop(link.commands.try_send(AcpCommand::Reattach { reply }));
             }
             if self.restarted_at.is_some_and(|at| at.elapsed() < JUST_STARTED) {
@@ -226,9 +226,9 @@ impl Supervisor {
         }
     }
 
-    /// The process is lost: that is told at once. What is left of it is ended meanwhile.
+    /// The process is lost: that is reported at once. What is left of it is ended meanwhile.
     fn ended(&mut self, ProcessEnd { lost, process }: ProcessEnd) {
-        // What it said of its start comes first.
+        // The result of its start comes first.
         if let Some(mut starting) = self.starting.take() {
             let silent = |_| Err(ProviderError::Internal(lost.detail.clone()));
             self.started(starting.try_recv().unwrap_or_else(silent));
@@ -272,7 +272,7 @@ impl Supervisor {
                 let _ = done.await;
             }
         };
-        if tokio::time::timeout(SETTLE_WITHIN, all).await.is_err() {
+        if tokio::time::timeout(SETTLE_TIMEOUT, all).await.is_err() {
             tracing::warn!(agent = %self.context.agent.cli_type, "not every session settled in time");
         }
         if let Some(connection) = self.connection.take() {
@@ -315,12 +315,12 @@ async fn run_process(
         Err(error) => {
             let detail = error.to_string();
             drop(ready.send(Err(error)));
-            return Some(ProcessEnd { lost: Lost { detail, clean: false }, process: None });
+            return Some(ProcessEnd { lost: ConnectionLoss { detail, clean: false }, process: None });
         }
     };
     let reading = connection::run(Arc::clone(&connection), reader, &context.router);
     let starting = async {
-        match connection.shake_hands(&context.agent, &context.settings).await {
+        match connection.handshake(&context.agent, &context.settings).await {
             Ok(()) => {
                 resume_sessions(&context, &connection).await;
                 drop(ready.send(Ok(Arc::clone(&connection))));
@@ -336,12 +336,12 @@ async fn run_process(
     };
     let lost = match catch_panic(async { tokio::join!(reading, starting) }).await {
         Ok((lost, None)) => lost,
-        Ok((lost, Some(refused))) => Lost { detail: refused, ..lost },
+        Ok((lost, Some(refused))) => ConnectionLoss { detail: refused, ..lost },
         Err(panic) => {
-            tracing::error!(agent = %context.agent.cli_type, %panic, "the task of an agent broke");
+            tracing::error!(agent = %context.agent.cli_type, %panic, "the task of an agent panicked");
             let detail = ErrorCode::InternalError.message("");
             connection.close(&detail).await;
-            Lost { detail, clean: false }
+            ConnectionLoss { detail, clean: false }
         }
     };
     report_loss(&context, &lost.detail, restart_requested.load(Ordering::Relaxed)).await;
@@ -355,7 +355,7 @@ async fn report_loss(context: &AcpContext, detail: &str, was_requested: bool) {
     }
 }
 
-/// Every open session is handed to the new process. One that cannot be taken up says so itself, and so does one that
+/// Every open session is handed to the new process. One that cannot be resumed reports that itself, and so does one that
 /// takes its time: the others do not wait for it.
 async fn resume_sessions(context: &AcpContext, connection: &Arc<Connection>) {
     let mut resumed = Vec::new();
@@ -370,10 +370,10 @@ async fn resume_sessions(context: &AcpContext, connection: &Arc<Connection>) {
     for result in resumed {
         match tokio::time::timeout_at(due, result).await {
             Ok(Ok(Err(error))) => {
-                tracing::warn!(agent = %context.agent.cli_type, %error, "a session was not taken up again");
+                tracing::warn!(agent = %context.agent.cli_type, %error, "a session was not resumed");
             }
             Ok(_) => {}
-            Err(_) => tracing::warn!(agent = %context.agent.cli_type, "a session is not taken up yet"),
+            Err(_) => tracing::warn!(agent = %context.agent.cli_type, "a session is not resumed yet"),
         }
     }
 }
@@ -384,7 +384,7 @@ async fn started(
     match starting {
         Some(starting) => match starting.await {
             Ok(result) => result,
-            // The task ended without a word: its own end tells.
+            // The task ended without a result: its own end is reported.
             Err(_) => std::future::pending().await,
         },
         None => std::future::pending().await,

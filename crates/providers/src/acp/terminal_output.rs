@@ -1,4 +1,4 @@
-//! The output of terminals that run for the agent, until a tool call says that it shows them.
+//! The output of terminals that run for the agent, until a tool call names the terminal it shows.
 
 use std::collections::HashMap;
 

@@ -13,7 +13,7 @@ use protocol::{
 use serde_json::Value;
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
-use super::content::plain_words;
+use super::content::plain_message;
 use super::event_builder::Translated;
 use super::translate::{Quirks, TURN_FAILED, Translator};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
@@ -279,7 +279,7 @@ impl Session {
         match update["sessionUpdate"].as_str().unwrap() {
             "agent_message_chunk" => {
                 let id = update["messageId"].as_str().unwrap_or_default();
-                let words = plain_words(update["content"]["text"].as_str().unwrap_or_default());
+                let words = plain_message(update["content"]["text"].as_str().unwrap_or_default());
                 match self.spoken.last_mut().filter(|(known, _)| known == id) {
                     Some((_, spoken)) => spoken.push_str(&words),
                     None => self.spoken.push((id.to_owned(), words.into_owned())),

@@ -110,7 +110,9 @@ impl AcpSession {
         }
         // The user has cancelled it: that is how it ended, however the agent puts it.
         let result = match self.conversation.is_cancelling() {
-            true => Ok(PromptResult { usage: result.ok().and_then(|result| result.usage), ..PromptResult::cancelled() }),
+            true => {
+                Ok(PromptResult { usage: result.ok().and_then(|result| result.usage), ..PromptResult::cancelled() })
+            }
             false => result,
         };
         // Nobody waits for the supervisor.

@@ -112,7 +112,8 @@ async fn a_panic_in_a_session_of_an_acp_agent_ends_its_turn_and_it_can_be_opened
     assert_eq!(session.said(&turn), ["words"]);
     bench.until_logged(&format!("session/cancel {}", session.agent_id)).await;
     bench.until_logged(&format!("session/close {}", session.agent_id)).await;
-    let loaded = soon("the session", bench.provider.load_session(bench.stored_session(&session.agent_id))).await.unwrap();
+    let loaded =
+        soon("the session", bench.provider.load_session(bench.stored_session(&session.agent_id))).await.unwrap();
     let mut again = Listener::new(loaded.opened);
     let turn = bench.turn(&mut again, "say:again").await;
     assert_eq!(again.said(&turn), ["again"]);
