@@ -1,7 +1,7 @@
 //! JSON that an agent wrote wrong: mended where that is possible, and looked at where it is not.
 //!
 //! Comes in: one line of an agent, or one entry of its file, that a first parse has refused. Goes out: the same text with
-//! what JSON forbids replaced, so that a second parse can read it; or the few fields that tell what an unreadable line was.
+//! what JSON forbids replaced, so that a second parse can read it; or the few fields that show what an unreadable line was.
 //! Agents written in JavaScript cut texts between the two halves of an emoji, and write each half as an escape of its own
 //! (`\ud83d`), which stands for no character. Kept out: what any line means. A line that parses at once costs nothing here.
 

@@ -50,7 +50,7 @@ fn raw_control_characters_and_broken_utf_8_inside_a_string_are_read() {
 }
 
 #[test]
-fn what_cannot_be_mended_is_told_in_the_words_of_the_first_parse() {
+fn what_cannot_be_mended_is_reported_with_the_error_of_the_first_parse() {
     let error = parse::<Value>(br#"{"a":"\ud83d""#).unwrap_err();
     assert_eq!(error.to_string(), serde_json::from_str::<Value>(r#"{"a":"\ud83d""#).unwrap_err().to_string());
     assert!(parse::<Value>(br#"{"a":"\uZZZZ"}"#).is_err() && parse::<Value>(br#"{"a":"\ud8"#).is_err());

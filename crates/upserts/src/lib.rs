@@ -57,6 +57,7 @@ mod batch;
 mod config;
 mod correlate;
 mod events;
+mod fold;
 mod item;
 mod processor;
 mod text;
@@ -65,6 +66,7 @@ mod update;
 mod weight;
 
 pub use config::{Pacing, UpsertConfig, estimate_tokens};
+pub use fold::fold;
 pub use processor::UpsertProcessor;
 pub use text::Text;
 pub use update::{Emission, ItemBody, ItemUpdate, Moment};

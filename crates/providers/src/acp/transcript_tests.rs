@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{
-    CliType, Permission, PermissionDecision, SessionFacts, SessionId, Timestamp, ToolContent, TurnEvent, TurnId,
+    CliType, Permission, PermissionDecision, SessionFacts, SessionId, StreamEvent, StreamPayload, Timestamp,
+    ToolContent, TurnEvent, TurnId,
 };
 use serde_json::Value;
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
-use super::content::plain_words;
-use super::step::Output;
+use super::content::plain_message;
+use super::event_builder::Translated;
 use super::translate::{Quirks, TURN_FAILED, Translator};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
@@ -59,7 +60,8 @@ fn a_field_of_any_kind_leaves_nothing_open() {
             for as_replay in [true, false] {
                 let session = SessionId::parse("acp:x").unwrap();
                 let history = super::read_lines(session, &broken, as_replay, Timestamp::default());
-                assert!(history.items.iter().all(|item| item.status.is_final()), "{transcript}");
+                let items = upserts::fold(history.events, Timestamp::default());
+                assert!(items.iter().all(|item| item.status.is_final()), "{transcript}");
                 assert!(!history.turns.is_empty());
             }
         }
@@ -176,7 +178,7 @@ impl Client {
                 let session = self.session(&id);
                 if let (Err(error), Some((_, last))) = (&result, session.spoken.last_mut())
                     && !last.trim().is_empty()
-                    && error.words().contains(last.trim())
+                    && error.text().contains(last.trim())
                 {
                     // The error says it; it is there once.
                     *last = TURN_FAILED.to_owned();
@@ -189,7 +191,7 @@ impl Client {
                 }
             }
             (_, Some(error)) => {
-                self.refused.push(format!("{method}: {}", error.words()));
+                self.refused.push(format!("{method}: {}", error.text()));
                 if method == "session/load" {
                     self.sessions.remove(&id);
                 }
@@ -277,7 +279,7 @@ impl Session {
         match update["sessionUpdate"].as_str().unwrap() {
             "agent_message_chunk" => {
                 let id = update["messageId"].as_str().unwrap_or_default();
-                let words = plain_words(update["content"]["text"].as_str().unwrap_or_default());
+                let words = plain_message(update["content"]["text"].as_str().unwrap_or_default());
                 match self.spoken.last_mut().filter(|(known, _)| known == id) {
                     Some((_, spoken)) => spoken.push_str(&words),
                     None => self.spoken.push((id.to_owned(), words.into_owned())),
@@ -290,8 +292,13 @@ impl Session {
         }
     }
 
-    fn take(&mut self, output: Output, now: Moment) {
-        for turn in output.begun {
+    fn take(&mut self, output: Translated, now: Moment) {
+        for turn in output.turns {
+            let is_response =
+                |event: &StreamEvent| event.turn_id == turn && matches!(event.payload, StreamPayload::ResponseStart(_));
+            if !output.events.iter().any(is_response) {
+                self.ends.push((turn.clone(), "no response".to_owned()));
+            }
             let session = SessionId::parse("acp:x").unwrap();
             self.turns.push((turn.clone(), UpsertProcessor::new(UpsertConfig::live(), session, turn)));
         }

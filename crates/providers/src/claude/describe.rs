@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::process::base_command;
 use super::{ClaudeConfig, INSTALL_HINT, LOGIN_HINT, NAME};
-use crate::provider::ProviderError;
+use crate::error::ProviderError;
 
 /// The oldest version this was tested with. An older one is used too, for as long as it knows our options.
 pub(super) const VERSION_MIN: &str = "2.1.197";

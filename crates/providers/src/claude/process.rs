@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::describe::{self, VERSION_MIN, is_too_old};
 use super::request;
-use super::wire::{ControlResponse, Line};
+use super::wire::{ClaudeLine, ControlResponse};
 use super::{ClaudeConfig, INSTALL_HINT, NAME};
-use crate::provider::ProviderError;
+use crate::error::ProviderError;
 
 const INITIALIZE: &str = "initialize";
 /// What the program may say before it answers the handshake. It has never said anything.
@@ -33,7 +33,7 @@ pub(super) struct Started {
     /// Its answer to `initialize`.
     pub(super) answer: Value,
     /// What it said before it answered.
-    pub(super) early: Vec<Line>,
+    pub(super) early: Vec<ClaudeLine>,
 }
 
 /// Starts the program and waits until it answers; on failure nothing is left running.
@@ -110,7 +110,7 @@ pub(super) fn base_command(config: &ClaudeConfig) -> Result<AgentCommand, Provid
 }
 
 /// The answer to `initialize`, or what the program said instead; empty if it only left.
-async fn hear_answer(stdout: &mut LineReader, early: &mut Vec<Line>) -> Result<Value, String> {
+async fn hear_answer(stdout: &mut LineReader, early: &mut Vec<ClaudeLine>) -> Result<Value, String> {
     loop {
         let line = match stdout.next_line().await {
             Ok(Some(line)) => line,
@@ -118,14 +118,14 @@ async fn hear_answer(stdout: &mut LineReader, early: &mut Vec<Line>) -> Result<V
             Err(LineError::TooLong(_)) => continue,
             Err(error @ LineError::Io(_)) => return Err(error.to_string()),
         };
-        match Line::parse(line.as_bytes()) {
-            Ok(Line::ControlResponse { response: ControlResponse::Success { request_id, response } })
+        match ClaudeLine::parse(line.as_bytes()) {
+            Ok(ClaudeLine::ControlResponse { response: ControlResponse::Success { request_id, response } })
                 if request_id == INITIALIZE =>
             {
                 return Ok(response);
             }
-            Ok(Line::ControlResponse { response: ControlResponse::Error { error, .. } }) => return Err(error),
-            Ok(Line::Result(result)) if result.is_error => {
+            Ok(ClaudeLine::ControlResponse { response: ControlResponse::Error { error, .. } }) => return Err(error),
+            Ok(ClaudeLine::Result(result)) if result.is_error => {
                 let words: Vec<_> = result.errors.iter().filter_map(Value::as_str).collect();
                 return Err(words.join("\n"));
             }

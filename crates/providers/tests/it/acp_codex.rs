@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use protocol::{
-    AgentSessionId, AgentStatus, Continuity, Origin, PermissionDecision, ToolContent, ToolDetail, ToolKind, TurnId,
+    AgentSessionId, AgentStatus, Continuity, Origin, PermissionDecision, SessionId, ToolContent, ToolDetail, ToolKind,
+    TurnId,
 };
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
-use providers::{NewSession, OpenSession, Provider, ProviderError};
+use providers::{NewSession, Provider, ProviderError, StoredSession};
 use testkit::programs;
 use testkit::scripted_model::ScriptedModel;
 use upserts::{ItemBody, ItemUpdate};
 
-use crate::acp_bench::{is_running, kill, until};
+use crate::acp_bench::{is_running, items_of, kill, until};
 use crate::listener::{Listener, soon};
 
 /// A home, a project and a model of its own for each test.
@@ -45,18 +46,19 @@ impl Bench {
         Listener::new(soon("the session", self.provider.create_session(new)).await.unwrap())
     }
 
-    fn open(&self, id: &AgentSessionId) -> OpenSession {
-        OpenSession {
-            id: id.clone(),
+    fn open(&self, id: &AgentSessionId) -> StoredSession {
+        StoredSession {
+            id: SessionId::new(self.provider.cli_type(), id),
+            agent_id: id.clone(),
             project_dir: self.project.path().to_owned(),
             prompted: true,
-            chosen: Default::default(),
+            options: Default::default(),
             items_max: 200,
         }
     }
 
     async fn send(&self, session: &Listener, text: &str) -> TurnId {
-        soon("the turn", self.provider.send_message(&session.id, text)).await.unwrap()
+        soon("the turn", session.send(text)).await.unwrap()
     }
 
     async fn turn(&self, session: &mut Listener, text: &str) -> TurnId {
@@ -134,7 +136,7 @@ async fn codex_answers_thinks_runs_reads_and_changes_files() {
 async fn codex_asks_for_leave_and_gets_it_once() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
-    soon("the mode", bench.provider.set_option(&session.id, "mode", "read-only")).await.unwrap();
+    soon("the mode", session.session.set_option("mode", "read-only")).await.unwrap();
     session
         .until("the mode", |session| {
             let options = session.facts.options.iter().flatten();
@@ -155,10 +157,10 @@ async fn codex_still_asks_for_leave_after_a_cancel() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first").await;
-    soon("the mode", bench.provider.set_option(&session.id, "mode", "read-only")).await.unwrap();
+    soon("the mode", session.session.set_option("mode", "read-only")).await.unwrap();
     let turn = bench.send(&session, "say:partial words\nhold:never").await;
     session.until("the words", |session| session.text().contains("partial words")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     let turn = bench.turn(&mut session, "write:asked.txt=x\n\nsay:done").await;
     assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
@@ -183,7 +185,7 @@ async fn a_cancel_really_stops_codexs_command_and_the_session_goes_on() {
         if is_announced {
             session.until("the call", |session| !tools(session, &turn).is_empty()).await;
         }
-        soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+        soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn));
         assert!(tools(&session, &turn).iter().all(|(detail, _)| detail.interrupted));
@@ -200,7 +202,7 @@ async fn a_cancel_keeps_the_words_codex_has_said() {
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:partial words\nhold:never").await;
     session.until("the words", |session| session.text().contains("partial words")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
     assert!(session.said(&turn)[0].starts_with("partial words"));
@@ -274,11 +276,11 @@ async fn codex_tells_a_sessions_past_after_a_restart() {
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first answer").await;
     bench.turn(&mut session, "bash:echo hi\nsay:second answer").await;
-    let (id, calls) = (session.id.clone(), bench.model.calls());
+    let (id, calls) = (session.agent_id.clone(), bench.model.calls());
     let live: Vec<(String, String)> = session.items.iter().map(key).collect();
     let bench = bench.again().await;
     let loaded = soon("the session", bench.provider.load_session(bench.open(&id))).await.unwrap();
-    let told: Vec<(String, String)> = loaded.history.items.iter().map(key).collect();
+    let told: Vec<(String, String)> = items_of(&loaded.history).iter().map(key).collect();
     // The user's own messages have ids of ours while they are live; everything else keeps its id.
     let texts = |items: &[(String, String)]| items.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>();
     assert_eq!(texts(&told), texts(&live));
@@ -287,7 +289,7 @@ async fn codex_tells_a_sessions_past_after_a_restart() {
     }
     assert_eq!(loaded.history.continuity, Continuity::Resumed);
     assert_eq!(bench.model.calls(), calls, "a past is told without the model");
-    let mut session = Listener::new(loaded.session);
+    let mut session = Listener::new(loaded.opened);
     let turn = bench.turn(&mut session, "say:third").await;
     assert_eq!(session.said(&turn), ["third"]);
 }

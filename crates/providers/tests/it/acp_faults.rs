@@ -96,10 +96,10 @@ async fn a_crash_between_turns_is_told_and_messages_are_refused_until_it_is_back
     bench.turn(&mut session, "say:before").await;
     bench.kill().await;
     session.until("the loss", |session| session.statuses.contains(&AgentStatus::Reconnecting)).await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
+    let refused = soon("an answer", session.send("say:x")).await.unwrap_err();
     assert!(matches!(refused, ProviderError::Unavailable { .. }), "{refused:?}");
     assert_eq!(refused.to_message().message, "Connection to Scripted lost. Reconnecting...");
-    assert!(!bench.provider.is_alive(&session.id));
+    assert!(!session.session.is_alive());
     session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     // Without resume it is loaded; what that tells again is not news.
     assert_eq!(bench.count("session/load"), 1);
@@ -120,7 +120,7 @@ async fn an_agent_that_cannot_take_a_session_up_is_not_shown_as_if_it_remembered
         })
         .await;
     assert_eq!(session.continuity.last(), Some(&Continuity::Copy));
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
+    let refused = soon("an answer", session.send("say:x")).await.unwrap_err();
     assert!(matches!(refused, ProviderError::LoadFailed { .. }), "{refused:?}");
 }
 
@@ -128,13 +128,13 @@ async fn an_agent_that_cannot_take_a_session_up_is_not_shown_as_if_it_remembered
 async fn a_session_without_a_message_goes_on_under_a_new_id_after_a_crash() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
-    let old = session.id.clone();
+    let old = session.agent_id.clone();
     bench.kill().await;
-    session.until("a new id", |session| session.id != old).await;
+    session.until("a new id", |session| session.agent_id != old).await;
     session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     let turn = bench.turn(&mut session, "say:hello").await;
     assert_eq!(session.said(&turn), ["hello"]);
-    assert!(!bench.provider.is_alive(&old));
+    assert!(session.session.is_alive());
 }
 
 /// The message is in the pipe, and the agent dies before it has read it: it does not know of the session.
@@ -143,7 +143,7 @@ async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_n
     for words in [&[][..], &["no-resume"][..], &["no-load"][..]] {
         let bench = Bench::new(words);
         let mut session = bench.create().await;
-        let old = session.id.clone();
+        let old = session.agent_id.clone();
         let pid = bench.pid().await;
         let stopped = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
         rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
@@ -151,7 +151,7 @@ async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_n
         kill(pid);
         session.until_end_of(&turn).await;
         assert_eq!(session.error_of(&turn).unwrap().0, "PROCESS_CRASH");
-        session.until("a new id", |session| session.id != old).await;
+        session.until("a new id", |session| session.agent_id != old).await;
         session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
         let turn = bench.turn(&mut session, "say:hello").await;
         assert_eq!(session.said(&turn), ["hello"], "{words:?}");
@@ -164,14 +164,14 @@ async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_n
 async fn a_session_whose_first_message_was_cancelled_unheard_goes_on_under_a_new_id() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
-    let old = session.id.clone();
+    let old = session.agent_id.clone();
     let turn = bench.send(&session, "hold:never").await;
     bench.until_logged("hold never").await;
-    soon("the cancel", bench.provider.cancel_turn(&old)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     std::fs::remove_file(bench.state.path().join(format!("session-{old}"))).unwrap();
     bench.kill().await;
-    session.until("a new id", |session| session.id != old).await;
+    session.until("a new id", |session| session.agent_id != old).await;
     session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     let turn = bench.turn(&mut session, "say:hello").await;
     assert_eq!(session.said(&turn), ["hello"]);
@@ -186,7 +186,7 @@ async fn a_restart_by_hand_starts_a_new_process_at_once() {
     let turn = bench.send(&session, "say:words\nhold:never").await;
     session.until("the words", |session| session.text().contains("words")).await;
     let first = bench.pid().await;
-    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
+    soon("the restart", bench.provider.reconnect()).await.unwrap();
     assert_ne!(bench.pid().await, first);
     assert!(!is_running(first));
     session.until_end_of(&turn).await;
@@ -204,7 +204,7 @@ async fn a_restart_by_hand_joins_the_start_that_is_under_way_or_has_just_ended()
         bench.turn(&mut session, "say:before").await;
         bench.kill().await;
         session.until("the loss", |session| session.statuses.contains(&AgentStatus::Reconnecting)).await;
-        let retry = || bench.provider.reconnect(Some(&session.id));
+        let retry = || session.session.reconnect();
         let (first, second, third) = soon("the restart", async { tokio::join!(retry(), retry(), retry()) }).await;
         assert!(first.is_ok() && second.is_ok() && third.is_ok(), "{first:?} {second:?} {third:?}");
         soon("one more", retry()).await.unwrap();
@@ -216,12 +216,12 @@ async fn a_restart_by_hand_joins_the_start_that_is_under_way_or_has_just_ended()
 
 #[tokio::test]
 async fn a_session_that_is_not_taken_up_keeps_no_other_waiting_and_says_so_itself() {
-    let settings = AcpSettings { take_up_within: Duration::from_millis(100), ..AcpSettings::default() };
+    let settings = AcpSettings { resume_within: Duration::from_millis(100), ..AcpSettings::default() };
     let bench = Bench::with(&["slow-resume"], settings);
     let (mut hanging, mut other) = (bench.create().await, bench.create().await);
     bench.turn(&mut hanging, "say:before").await;
     bench.turn(&mut other, "say:before").await;
-    bench.release(&format!("resume-{}", other.id));
+    bench.release(&format!("resume-{}", other.agent_id));
     bench.kill().await;
     let is_back = |session: &crate::listener::Listener| {
         session.statuses.contains(&AgentStatus::Disconnected)
@@ -232,11 +232,11 @@ async fn a_session_that_is_not_taken_up_keeps_no_other_waiting_and_says_so_itsel
     assert_eq!(other.said(&turn), ["after"]);
     hanging
         .until("word of it", |session| {
-            session.details.last().is_some_and(|detail| detail.contains("has not taken this session up again yet"))
+            session.details.last().is_some_and(|detail| detail.contains("has not resumed this session yet"))
         })
         .await;
     assert_eq!(hanging.statuses.last(), Some(&AgentStatus::Reconnecting));
-    bench.release(&format!("resume-{}", hanging.id));
+    bench.release(&format!("resume-{}", hanging.agent_id));
     hanging.until("the connection", is_back).await;
     let turn = bench.turn(&mut hanging, "say:after all").await;
     assert_eq!(hanging.said(&turn), ["after all"]);
@@ -249,7 +249,7 @@ async fn one_hanging_session_is_renewed_without_touching_the_others() {
     let turn = bench.send(&hanging, "say:words\ndeaf:never").await;
     hanging.until("the words", |session| session.text().contains("words")).await;
     let others = bench.send(&other, "say:one\nhold:go\nsay:two").await;
-    soon("the renewal", bench.provider.reconnect(Some(&hanging.id))).await.unwrap();
+    soon("the renewal", hanging.session.reconnect()).await.unwrap();
     hanging.until_end_of(&turn).await;
     let turn = bench.turn(&mut hanging, "say:after").await;
     assert_eq!(hanging.said(&turn), ["after"]);
@@ -269,7 +269,7 @@ async fn a_restart_for_one_session_of_an_agent_that_hangs_as_a_whole_starts_a_ne
     let pid = bench.pid().await;
     let stopped = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
-    soon("the restart", bench.provider.reconnect(Some(&session.id))).await.unwrap();
+    soon("the restart", session.session.reconnect()).await.unwrap();
     assert_ne!(bench.pid().await, pid);
     assert!(!is_running(pid));
     session.until_end_of(&turn).await;
@@ -281,8 +281,7 @@ async fn a_restart_for_one_session_of_an_agent_that_hangs_as_a_whole_starts_a_ne
 async fn an_agent_that_leaves_with_nothing_open_is_not_missed() {
     let bench = Bench::new(&[]);
     let session = bench.create().await;
-    let id = session.id.clone();
-    soon("the end", bench.provider.kill_session(&id)).await.unwrap();
+    soon("the end", session.session.close()).await.unwrap();
     let pid = bench.kill().await;
     let mut status = bench.provider.watch_status();
     soon("the loss", status.wait_for(|report| report.status == AgentStatus::Disconnected)).await.unwrap();
@@ -308,7 +307,7 @@ async fn a_line_of_60_mb_is_read_and_one_beyond_the_limit_is_named() {
     assert_eq!(session.said(&turn)[0].len(), 60_000_000);
     let turn = bench.turn(&mut session, "say:one\nhuge:70000000\nsay:two").await;
     assert_eq!(session.said(&turn).concat(), "onetwo");
-    assert!(session.text().contains("Something the agent said was left out"), "{session:?}");
+    assert!(session.text().contains("Some output of the agent was left out"), "{session:?}");
     let turn = bench.turn(&mut other, "say:alive").await;
     assert_eq!(other.said(&turn), ["alive"]);
 }
@@ -332,8 +331,12 @@ async fn a_flood_without_end_costs_bounded_memory_and_ends_as_an_error() {
     assert_eq!(session.error_of(&turn).unwrap().0, "AGENT_PROTOCOL_ERROR");
     let grown = resident_mib().saturating_sub(before);
     assert!(grown < 900, "{grown} MiB for 1 GiB of output");
-    let turn = bench.turn(&mut other, "say:alive").await;
-    assert_eq!(other.said(&turn), ["alive"]);
+    // As the hub does: it cancels such a turn, and drops the rest of it.
+    soon("the cancel", session.session.cancel()).await.unwrap();
+    tokio::select! {
+        turn = bench.turn(&mut other, "say:alive") => assert_eq!(other.said(&turn), ["alive"]),
+        () = session.until("the end of the channel", |session| session.closed) => panic!("it was closed"),
+    }
 }
 
 #[tokio::test]
@@ -343,7 +346,7 @@ async fn a_line_that_never_ends_leaves_the_turn_silent_and_the_user_free_to_rest
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:words\nunended\nhold:never").await;
     session.until("silence", |session| session.facts.silent_ms.is_some_and(|ms| ms > 0)).await;
-    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
+    soon("the restart", bench.provider.reconnect()).await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["words"]);
     let turn = bench.turn(&mut session, "say:after").await;
@@ -464,7 +467,7 @@ async fn an_agent_that_stops_reading_keeps_nobody_waiting() {
     rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
     let text = format!("say:{}", "x".repeat(900_000));
     bench.send(&session, &text).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until("silence", |session| session.facts.silent_ms.is_some_and(|ms| ms > 0)).await;
     kill(pid);
     session

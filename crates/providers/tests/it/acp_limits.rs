@@ -1,9 +1,7 @@
 //! ACP agents that ask for much, or say much that nobody asked for: what is held has a bound, and nobody is left waiting.
 
-use std::time::Duration;
-
 use agent_process::AgentCommand;
-use protocol::{TurnEvent, TurnId};
+use protocol::TurnEvent;
 use providers::acp::{AcpProvider, AcpSettings};
 use providers::{Provider, ProviderError};
 use testkit::programs;
@@ -64,84 +62,17 @@ async fn a_flood_between_turns_is_cut_with_a_word_about_it_and_the_next_turn_is_
     assert_eq!(session.said(&turn), ["after"]);
 }
 
-/// One that is stopped after a mebibyte.
-fn brief_turns() -> AcpSettings {
-    AcpSettings { turn_bytes_max: 1024 * 1024, ..AcpSettings::default() }
-}
-
-fn is_stopped(session: &Listener, turn: &TurnId) -> bool {
-    let stopped = "The agent sent more than 1 MiB in one turn and was stopped. The rest is not shown.";
-    session.error_of(turn) == Some(("AGENT_PROTOCOL_ERROR".into(), stopped.into()))
-}
-
-#[tokio::test]
-async fn a_turn_that_brings_too_much_is_cancelled_at_the_agent_and_the_next_message_is_answered() {
-    let bench = Bench::with(&[], brief_turns());
-    let mut session = bench.create().await;
-    let turn = bench.turn(&mut session, "endless").await;
-    assert!(is_stopped(&session, &turn), "{:?}", session.end_of(&turn));
-    // Sent at once, whether the agent has ended its turn by then or not.
-    let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
-    assert_eq!(bench.count("session/cancel"), 1);
-    assert_eq!(bench.count("session/close") + bench.count("session/resume"), 0, "it obeyed");
-}
-
-#[tokio::test]
-async fn an_agent_that_goes_on_after_its_turn_was_stopped_is_not_waited_for() {
-    let bench = Bench::with(&[], AcpSettings { cancel_grace: Duration::from_millis(200), ..brief_turns() });
-    let (mut session, mut other) = (bench.create().await, bench.create().await);
-    bench.turn(&mut session, "say:before").await;
-    let turn = bench.turn(&mut session, "big-flood:4\ndeaf:never").await;
-    assert!(is_stopped(&session, &turn), "{:?}", session.end_of(&turn));
-    let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
-    assert_eq!((bench.count("session/close"), bench.count("session/resume")), (1, 1), "its session was taken up anew");
-    let turn = bench.turn(&mut other, "say:alive").await;
-    assert_eq!(other.said(&turn), ["alive"], "in the same process");
-    assert_eq!(bench.count("start"), 1);
-}
-
-#[tokio::test]
-async fn a_message_that_waits_for_the_end_of_a_stopped_turn_can_be_taken_back() {
-    let bench = Bench::with(&[], brief_turns());
-    let mut session = bench.create().await;
-    bench.turn(&mut session, "big-flood:4\ndeaf:never").await;
-    let sent = bench.provider.send_message(&session.id, "say:never mind");
-    let cancelled = async {
-        bench.until_logged("session/cancel").await;
-        bench.provider.cancel_turn(&session.id).await
-    };
-    let (sent, cancelled) = soon("the answers", async { tokio::join!(biased; sent, cancelled) }).await;
-    assert!(matches!(sent, Err(ProviderError::TurnInProgress)), "{sent:?}");
-    cancelled.unwrap();
-    assert_eq!(bench.count("session/prompt"), 1);
-}
-
-#[tokio::test]
-async fn an_agent_that_cannot_be_had_to_end_a_stopped_turn_is_named_and_can_be_restarted() {
-    let bench = Bench::with(&["no-close"], brief_turns());
-    let mut session = bench.create().await;
-    bench.turn(&mut session, "say:before").await;
-    bench.turn(&mut session, "big-flood:4\ndeaf:never").await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
-    let words = "Scripted has not ended the turn that was stopped. Try again, or restart it.";
-    assert_eq!(refused.to_message().message, words);
-    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
-    let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
-}
-
 #[tokio::test]
 async fn a_past_without_end_is_refused_and_other_sessions_go_on() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "replay-flood:12").await;
     soon("the end", bench.provider.shutdown()).await;
-    let settings = AcpSettings { past_bytes_max: 4 * 1024 * 1024, ..AcpSettings::default() };
+    let settings = AcpSettings { history_bytes_max: 4 * 1024 * 1024, ..AcpSettings::default() };
     let provider = AcpProvider::new(agent(bench.state.path(), &[]), settings);
     let bench = Bench { provider, ..bench };
-    let refused = soon("an answer", bench.provider.load_session(bench.open_session(&session.id))).await.unwrap_err();
+    let refused =
+        soon("an answer", bench.provider.load_session(bench.stored_session(&session.agent_id))).await.unwrap_err();
     let ProviderError::LoadFailed { detail } = &refused else { panic!("{refused:?}") };
     assert!(detail.contains("longer than 4194304 bytes"), "{detail}");
     let mut other = bench.create().await;
@@ -170,22 +101,24 @@ async fn a_session_that_was_deleted_at_the_agent_is_said_to_be_gone() {
     bench.turn(&mut deleted, "say:one").await;
     bench.turn(&mut kept, "say:two").await;
     soon("the end", bench.provider.shutdown()).await;
-    std::fs::remove_file(bench.state.path().join(format!("session-{}", deleted.id))).unwrap();
+    std::fs::remove_file(bench.state.path().join(format!("session-{}", deleted.agent_id))).unwrap();
 
     let bench = bench.again(&[]);
-    let refused = soon("an answer", bench.provider.load_session(bench.open_session(&deleted.id))).await.unwrap_err();
+    let refused =
+        soon("an answer", bench.provider.load_session(bench.stored_session(&deleted.agent_id))).await.unwrap_err();
     let ProviderError::LoadFailed { detail } = &refused else { panic!("{refused:?}") };
     assert!(detail.starts_with("Scripted no longer has this session (Resource not found"), "{detail}");
     assert!(bench.count("session/list") > 0);
     // One that is there is loaded, and nobody asks for the list.
     let asked = bench.count("session/list");
-    soon("the session", bench.provider.load_session(bench.open_session(&kept.id))).await.unwrap();
+    soon("the session", bench.provider.load_session(bench.stored_session(&kept.agent_id))).await.unwrap();
     assert_eq!(bench.count("session/list"), asked);
     soon("the end", bench.provider.shutdown()).await;
 
     // An agent that does not list its sessions is not asked, and its own words are all there is.
     let bench = bench.again(&["no-list"]);
-    let refused = soon("an answer", bench.provider.load_session(bench.open_session(&deleted.id))).await.unwrap_err();
+    let refused =
+        soon("an answer", bench.provider.load_session(bench.stored_session(&deleted.agent_id))).await.unwrap_err();
     assert!(matches!(&refused, ProviderError::LoadFailed { detail } if detail.starts_with("Resource not found")));
     assert_eq!(bench.count("session/list"), asked);
 }
@@ -199,7 +132,7 @@ async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users(
     let directory = bench.project.path().to_owned();
 
     let bench = bench.again(&[]);
-    soon("the trial", bench.provider.try_out(&directory)).await.unwrap();
+    soon("the trial", bench.provider.probe(&directory)).await.unwrap();
     assert_eq!(bench.count("session/delete"), 1, "what it has made for this is not kept");
     soon("the end", bench.provider.shutdown()).await;
 
@@ -210,11 +143,11 @@ async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users(
             state: tempfile::tempdir().unwrap(),
             project: tempfile::tempdir().unwrap(),
         };
-        soon("the trial", bench.provider.try_out(&directory)).await.unwrap();
+        soon("the trial", bench.provider.probe(&directory)).await.unwrap();
         soon("the end", bench.provider.shutdown()).await;
     }
     assert_eq!(bench.count("session/delete"), 1, "{:#?}", bench.log());
-    assert_eq!(bench.count(&format!("session/close {}", session.id)), 2);
+    assert_eq!(bench.count(&format!("session/close {}", session.agent_id)), 2);
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ async fn raw_control_characters_and_broken_utf_8_cost_no_line() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let line = |text: &[u8]| {
-        let line = chunk("TEXT").strip_prefix("raw:").unwrap().replace("@session", session.id.as_str());
+        let line = chunk("TEXT").strip_prefix("raw:").unwrap().replace("@session", session.agent_id.as_str());
         let (before, after) = line.split_once("TEXT").unwrap();
         let bytes = [before.as_bytes(), text, after.as_bytes()].concat();
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use protocol::{Continuity, Origin, PermissionDecision, ToolContent, ToolKind, TurnEvent, UpsertStatus};
 use providers::acp::AcpSettings;
-use providers::{OpenSession, Provider, ProviderError};
+use providers::{Provider, ProviderError, StoredSession};
 use upserts::{ItemBody, ItemUpdate};
 
-use crate::acp_bench::{Bench, is_running, until};
+use crate::acp_bench::{Bench, is_running, items_of, until};
 use crate::listener::{Listener, soon};
 
 fn tool<'a>(listener: &'a Listener, call: &str) -> &'a ItemUpdate {
@@ -32,7 +32,7 @@ async fn the_first_session_starts_the_agent_and_is_there_with_what_it_offers() {
     let bench = Bench::new(&[]);
     assert_eq!(bench.provider.watch_status().borrow().status, protocol::AgentStatus::Idle);
     let mut session = bench.create().await;
-    assert!(bench.provider.is_alive(&session.id));
+    assert!(session.session.is_alive());
     session.until("its facts", |session| session.facts.commands.is_some() && session.facts.options.is_some()).await;
     session.until("its state", |session| session.statuses.contains(&protocol::AgentStatus::Connected)).await;
     assert_eq!(session.continuity, [Continuity::Live]);
@@ -121,21 +121,21 @@ async fn a_cancelled_turn_keeps_what_was_said_and_gives_no_more_leave() {
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:partial\nhold:never").await;
     session.until("the words", |session| session.text().contains("partial")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
     assert_eq!(session.said(&turn), ["partial"]);
 
     let turn = bench.send(&session, "deaf:late\nleave:c1").await;
     bench.until_logged("hold late").await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     bench.until_logged("session/cancel").await;
     until("the second cancel", || bench.count("session/cancel") == 2).await;
     bench.release("late");
     session.until_end_of(&turn).await;
     assert_eq!(bench.count("leave cancelled"), 1);
     // With nothing running it does nothing.
-    soon("an idle cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("an idle cancel", session.session.cancel()).await.unwrap();
     let turn = bench.turn(&mut session, "say:alive").await;
     assert!(session.is_completed(&turn));
 }
@@ -148,10 +148,10 @@ async fn a_command_left_running_by_a_cancel_is_ended_with_its_session_which_come
     session
         .until("the call", |session| !session.items.is_empty() && session.text().is_empty() && session.items.len() == 2)
         .await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(detail(tool(&session, "c1")).interrupted);
-    bench.until_logged(&format!("session/close {}", session.id)).await;
+    bench.until_logged(&format!("session/close {}", session.agent_id)).await;
     let turn = bench.turn(&mut session, "say:back").await;
     assert_eq!(session.said(&turn), ["back"]);
     assert_eq!(bench.count("session/resume"), 1);
@@ -166,14 +166,14 @@ async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
         let mut session = bench.create().await;
         let turn = bench.send(&session, "call:c1 sleep 100\nhold:never").await;
         session.until("the call", |session| session.items.len() == 2).await;
-        soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+        soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
-        let id = session.id.clone();
+        let id = session.agent_id.clone();
         let gate = format!("{gate}-{id}");
-        let waiting = bench.provider.send_message(&id, "say:never");
+        let waiting = session.send("say:never");
         let cancel = async {
             bench.until_logged(&format!("hold {gate}")).await;
-            bench.provider.cancel_turn(&id).await.unwrap();
+            session.session.cancel().await.unwrap();
         };
         let (waiting, ()) = soon("the cancel", async { tokio::join!(waiting, cancel) }).await;
         let waiting = waiting.unwrap();
@@ -195,28 +195,31 @@ async fn a_session_that_was_let_go_of_while_it_loads_and_is_opened_again_has_one
         let session_timeout = Duration::from_secs(if is_killed { 60 } else { 3 });
         let bench = Bench::with(&["slow-load"], AcpSettings { session_timeout, ..AcpSettings::default() });
         let mut session = bench.create().await;
-        let id = session.id.clone();
+        let id = session.agent_id.clone();
         bench.turn(&mut session, "say:once").await;
-        soon("the end", bench.provider.kill_session(&id)).await.unwrap();
+        soon("the end", session.session.close()).await.unwrap();
 
-        let first = bench.provider.load_session(bench.open_session(&id));
-        let kill = async {
-            bench.until_logged(&format!("hold load-{id}")).await;
-            if is_killed {
-                bench.provider.kill_session(&id).await.unwrap();
+        let first = bench.provider.load_session(bench.stored_session(&id));
+        if is_killed {
+            // Who does not want it any more drops the call.
+            let asked = format!("hold load-{id}");
+            tokio::select! {
+                first = first => panic!("it was loaded: {first:?}"),
+                () = bench.until_logged(&asked) => {}
             }
-        };
-        let (first, ()) = soon("the first", async { tokio::join!(first, kill) }).await;
-        assert!(first.is_err(), "{first:?}");
+        } else {
+            let first = soon("the first", first).await;
+            assert!(first.is_err(), "{first:?}");
+        }
 
-        let second = bench.provider.load_session(bench.open_session(&id));
+        let second = bench.provider.load_session(bench.stored_session(&id));
         let open_gate = async {
             // Time to ask the agent a second time too early.
             tokio::time::sleep(Duration::from_millis(100)).await;
             bench.release(&format!("load-{id}"));
         };
         let second = soon("the second", async { tokio::join!(second, open_gate).0 }).await.unwrap();
-        let texts: Vec<String> = second.history.items.iter().map(|item| format!("{item:?}")).collect();
+        let texts: Vec<String> = items_of(&second.history).iter().map(|item| format!("{item:?}")).collect();
         assert_eq!(texts.iter().filter(|text| text.contains("once")).count(), 2, "message and answer: {texts:#?}");
         soon("the end", bench.provider.shutdown()).await;
     }
@@ -232,7 +235,7 @@ async fn an_idle_session_is_closed_at_the_agent_and_comes_back_with_the_next_mes
         assert_eq!(session.said(&turn), [round.to_string()]);
         session.until("its rest", |session| session.continuity.last() == Some(&Continuity::Dormant)).await;
         until("the close", || bench.count("session/close") == round).await;
-        until("its end there", || !bench.provider.is_alive(&session.id)).await;
+        until("its end there", || !session.session.is_alive()).await;
     }
     assert_eq!((bench.count("start"), bench.count("session/resume")), (1, 1), "{:#?}", bench.log());
 
@@ -243,7 +246,7 @@ async fn an_idle_session_is_closed_at_the_agent_and_comes_back_with_the_next_mes
     let turn = bench.send(&session, "hold:go").await;
     bench.release("go");
     session.until_end_of(&turn).await;
-    assert!(bench.provider.is_alive(&session.id) && !session.continuity.contains(&Continuity::Dormant));
+    assert!(session.session.is_alive() && !session.continuity.contains(&Continuity::Dormant));
 }
 
 #[tokio::test]
@@ -253,7 +256,7 @@ async fn an_agent_that_does_not_end_a_cancelled_turn_is_not_waited_for() {
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:words\ndeaf:never").await;
     session.until("the words", |session| session.text().contains("words")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
     let turn = bench.turn(&mut session, "say:back").await;
@@ -270,11 +273,11 @@ async fn a_message_to_an_agent_that_hangs_is_answered_with_what_to_do_and_a_rest
     session.until("the words", |session| session.text().contains("words")).await;
     let pid = rustix::process::Pid::from_raw(bench.pid().await.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
+    let refused = soon("an answer", session.send("say:x")).await.unwrap_err();
     assert_eq!(refused.to_message().message, "Scripted does not answer. Restart it to go on.");
-    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
+    soon("the restart", bench.provider.reconnect()).await.unwrap();
     let turn = bench.turn(&mut session, "say:back").await;
     assert_eq!(session.said(&turn), ["back"]);
 }
@@ -284,7 +287,7 @@ async fn a_second_message_waits_for_nothing_and_is_refused() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.send(&session, "hold:go").await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await;
+    let refused = soon("an answer", session.send("say:x")).await;
     assert!(matches!(refused, Err(ProviderError::TurnInProgress)));
     bench.release("go");
     session.until_end_of(&turn).await;
@@ -300,19 +303,22 @@ async fn a_loaded_session_has_its_past_and_goes_on() {
     bench.turn(&mut session, "say:second").await;
     soon("the end", bench.provider.shutdown()).await;
     session.until("the end of the channel", |session| session.closed).await;
-    let id = session.id.clone();
+    let id = session.agent_id.clone();
 
     let bench = bench.again(&[]);
-    let loaded = soon("the session", bench.provider.load_session(bench.open_session(&id))).await.unwrap();
-    let words: Vec<String> = loaded.history.items.iter().map(output).collect();
+    let loaded = soon("the session", bench.provider.load_session(bench.stored_session(&id))).await.unwrap();
+    let words: Vec<String> = items_of(&loaded.history).iter().map(output).collect();
     assert_eq!(words, ["say:first", "first", "say:second", "second"]);
-    assert!(loaded.history.items.iter().all(|item| item.status == UpsertStatus::Complete));
+    assert!(items_of(&loaded.history).iter().all(|item| item.status == UpsertStatus::Complete));
     assert_eq!(loaded.history.turns.len(), 2);
     assert_eq!(loaded.history.continuity, Continuity::Resumed);
     assert!(loaded.history.older.is_none());
-    let again = soon("an answer", bench.provider.load_session(bench.open_session(&id))).await;
-    assert!(matches!(again, Err(ProviderError::SessionOpen(_))));
-    let mut session = Listener::new(loaded.session);
+    let again = soon("an answer", bench.provider.load_session(bench.stored_session(&id))).await;
+    assert!(
+        matches!(&again, Err(ProviderError::LoadFailed { detail }) if detail.contains("open already")),
+        "{again:?}"
+    );
+    let mut session = Listener::new(loaded.opened);
     let turn = bench.turn(&mut session, "say:third").await;
     assert_eq!(session.said(&turn), ["third"]);
     assert_eq!(session.items.len(), 2, "the past comes with the load, not as news");
@@ -322,14 +328,14 @@ async fn a_loaded_session_has_its_past_and_goes_on() {
 async fn a_session_that_never_got_a_message_is_created_anew() {
     let bench = Bench::new(&[]);
     let session = bench.create().await;
-    let old = session.id.clone();
+    let old = session.agent_id.clone();
     soon("the end", bench.provider.shutdown()).await;
     let bench = bench.again(&[]);
-    let open = OpenSession { prompted: false, ..bench.open_session(&old) };
-    let loaded = soon("the session", bench.provider.load_session(open)).await.unwrap();
-    assert!(loaded.history.items.is_empty());
-    let mut session = Listener::new(loaded.session);
-    assert_ne!(session.id, old);
+    let stored = StoredSession { prompted: false, ..bench.stored_session(&old) };
+    let loaded = soon("the session", bench.provider.load_session(stored)).await.unwrap();
+    assert!(items_of(&loaded.history).is_empty());
+    let mut session = Listener::new(loaded.opened);
+    assert_ne!(session.agent_id, old);
     let turn = bench.turn(&mut session, "say:hello").await;
     assert_eq!(session.said(&turn), ["hello"]);
 }
@@ -339,13 +345,12 @@ async fn a_session_the_agent_does_not_know_is_refused_and_may_be_tried_again() {
     let bench = Bench::new(&[]);
     let unknown = protocol::AgentSessionId::parse("nobody").unwrap();
     for _ in 0..2 {
-        let refused = soon("an answer", bench.provider.load_session(bench.open_session(&unknown))).await.unwrap_err();
+        let refused = soon("an answer", bench.provider.load_session(bench.stored_session(&unknown))).await.unwrap_err();
         assert!(
             matches!(&refused, ProviderError::LoadFailed { detail } if detail.contains("Resource not found")),
             "{refused:?}"
         );
     }
-    assert!(!bench.provider.is_alive(&unknown));
 }
 
 #[tokio::test]
@@ -354,12 +359,12 @@ async fn a_killed_session_is_closed_at_the_agent_and_others_go_on() {
     let (mut killed, mut other) = (bench.create().await, bench.create().await);
     let turn = bench.send(&killed, "say:words\nhold:never").await;
     killed.until("the words", |session| session.text().contains("words")).await;
-    soon("the end", bench.provider.kill_session(&killed.id)).await.unwrap();
+    soon("the end", killed.session.close()).await.unwrap();
     killed.until("the end of the channel", |session| session.closed).await;
     assert!(killed.is_cancelled(&turn));
-    assert!(!bench.provider.is_alive(&killed.id));
-    bench.until_logged(&format!("session/close {}", killed.id)).await;
-    let gone = soon("an answer", bench.provider.send_message(&killed.id, "x")).await;
+    assert!(!killed.session.is_alive());
+    bench.until_logged(&format!("session/close {}", killed.agent_id)).await;
+    let gone = soon("an answer", killed.send("x")).await;
     assert!(matches!(gone, Err(ProviderError::SessionNotFound(_))));
     let turn = bench.turn(&mut other, "say:alive").await;
     assert_eq!(other.said(&turn), ["alive"]);
@@ -370,10 +375,10 @@ async fn a_session_nobody_listens_to_is_let_go_and_leaves_nothing_where_nothing_
     for (words, told) in [(&[][..], "session/delete"), (&["no-delete"][..], "session/close")] {
         let bench = Bench::new(words);
         let session = bench.create().await;
-        let id = session.id.clone();
+        let (id, handle) = (session.agent_id.clone(), std::sync::Arc::clone(&session.session));
         drop(session);
         bench.until_logged(&format!("{told} {id}")).await;
-        until("the session to be gone", || !bench.provider.is_alive(&id)).await;
+        until("the session to be gone", || !handle.is_alive()).await;
     }
 }
 
@@ -435,7 +440,7 @@ async fn a_command_run_through_us_does_not_outlive_its_turn() {
     until("the command", || std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))).await;
     let pid: u32 = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
     assert!(is_running(pid));
-    soon("the end", bench.provider.kill_session(&session.id)).await.unwrap();
+    soon("the end", session.session.close()).await.unwrap();
     session.until("the end of the channel", |session| session.closed).await;
     assert!(session.is_cancelled(&turn));
     until("the command to be gone", || !is_running(pid)).await;

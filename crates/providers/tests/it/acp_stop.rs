@@ -7,7 +7,7 @@ use protocol::{AgentStatus, Continuity, UpsertStatus};
 use providers::acp::AcpSettings;
 use providers::{Provider, ProviderError};
 
-use crate::acp_bench::{Bench, until};
+use crate::acp_bench::{Bench, items_of, until};
 use crate::listener::{Listener, soon};
 
 /// Gives an agent little time to stop.
@@ -20,8 +20,8 @@ fn hangs(session: &Listener) -> bool {
         && session.details.last().is_some_and(|detail| detail.contains("hangs. Restart it"))
 }
 
-async fn stop(bench: &Bench, session: &Listener) {
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+async fn stop(session: &Listener) {
+    soon("the cancel", session.session.cancel()).await.unwrap();
 }
 
 /// A turn that says `words` and hears no cancel. When the gate `late` is open it goes on, and ends with a title.
@@ -43,8 +43,8 @@ async fn a_turn_the_agent_does_not_stop_ends_here_and_the_next_message_is_answer
         other.until("its words", |session| session.text().contains("one")).await;
         let turn = bench.send(&session, DEAF).await;
         session.until("the call", |session| session.items.iter().any(|item| item.item_id.as_str() == "c1")).await;
-        stop(&bench, &session).await;
-        stop(&bench, &session).await;
+        stop(&session).await;
+        stop(&session).await;
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{:?}", session.end_of(&turn));
         assert!(session.of(&turn).iter().all(|item| item.status.is_final()), "{session:#?}");
@@ -78,14 +78,14 @@ async fn an_agent_that_cannot_close_a_session_hangs_in_it_until_it_answers_and_i
     let others = bench.send(&other, "say:one\nhold:go\nsay:two").await;
     let turn = bench.send(&session, DEAF).await;
     session.until("the call", |session| session.items.iter().any(|item| item.item_id.as_str() == "c1")).await;
-    stop(&bench, &session).await;
+    stop(&session).await;
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
     session.until("word of it", hangs).await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
+    let refused = soon("an answer", session.send("say:x")).await.unwrap_err();
     assert_eq!(refused.to_message().message, "Scripted does not answer. Restart it to go on.");
     // With nothing running it does nothing.
-    stop(&bench, &session).await;
+    stop(&session).await;
 
     bench.release("late");
     session.until("its return", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
@@ -108,12 +108,12 @@ async fn a_restart_mends_a_session_whose_agent_hangs() {
         bench.turn(&mut session, "say:before").await;
         let turn = bench.send(&session, "say:words\ndeaf:never").await;
         session.until("the words", |session| session.text().contains("words")).await;
-        stop(&bench, &session).await;
+        stop(&session).await;
         session.until_end_of(&turn).await;
         session.until("word of it", hangs).await;
-        let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await;
+        let refused = soon("an answer", session.send("say:x")).await;
         assert!(matches!(refused, Err(ProviderError::Protocol { .. })), "{words:?}: {refused:?}");
-        soon("the restart", bench.provider.reconnect(Some(&session.id))).await.unwrap();
+        soon("the restart", session.session.reconnect()).await.unwrap();
         session.until("its return", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
         if words.contains(&"no-load") {
             // Nothing brings back what such an agent knew, and that is said.
@@ -132,10 +132,10 @@ async fn a_session_that_the_agent_closes_late_is_resumed_with_the_next_message()
     bench.turn(&mut session, "say:before").await;
     let turn = bench.send(&session, "say:words\ndeaf:never").await;
     session.until("the words", |session| session.text().contains("words")).await;
-    stop(&bench, &session).await;
+    stop(&session).await;
     session.until_end_of(&turn).await;
     session.until("word of it", hangs).await;
-    bench.release(&format!("close-{}", session.id));
+    bench.release(&format!("close-{}", session.agent_id));
     session.until("its return", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     let next = bench.turn(&mut session, "say:next").await;
     assert_eq!(session.said(&next), ["next"]);
@@ -148,7 +148,7 @@ async fn what_a_stopped_prompt_asks_late_is_refused_and_not_shown() {
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:words\ndeaf:late\nleave:c1\nsay:too late").await;
     session.until("the words", |session| session.text().contains("words")).await;
-    stop(&bench, &session).await;
+    stop(&session).await;
     session.until_end_of(&turn).await;
     bench.release("late");
     bench.until_logged("leave cancelled").await;
@@ -164,7 +164,7 @@ async fn a_turn_that_ends_after_it_was_stopped_is_cancelled_however_the_agent_wo
     for end in ["end_turn", "refusal", "max_tokens", "something new", "cancelled", "error it broke"] {
         let turn = bench.send(&session, &format!("say:{end}\nafter-stop:{end}\nhold:never")).await;
         session.until("the words", |session| session.said(&turn) == [end]).await;
-        stop(&bench, &session).await;
+        stop(&session).await;
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{end}: {:?}", session.end_of(&turn));
         assert_eq!(session.said(&turn), [end]);
@@ -178,7 +178,7 @@ async fn an_agent_that_crashes_while_it_stops_ends_the_turn_as_cancelled_and_is_
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:words\ncall:c1 make\nafter-stop:exit\nhold:never").await;
     session.until("the call", |session| session.items.len() == 3).await;
-    stop(&bench, &session).await;
+    stop(&session).await;
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{:?}", session.end_of(&turn));
     assert!(session.items.iter().all(|item| item.status.is_final() && item.status != UpsertStatus::Error));
@@ -193,13 +193,13 @@ async fn a_replay_that_tells_nothing_of_a_session_with_messages_is_not_called_re
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
-    let id = session.id.clone();
+    let id = session.agent_id.clone();
     soon("the end", bench.provider.shutdown()).await;
 
     let bench = bench.again(&["empty-load", "no-resume"]);
-    let loaded = soon("the session", bench.provider.load_session(bench.open_session(&id))).await.unwrap();
-    assert_eq!((loaded.history.items.len(), loaded.history.continuity), (0, Continuity::Copy));
-    let mut session = Listener::new(loaded.session);
+    let loaded = soon("the session", bench.provider.load_session(bench.stored_session(&id))).await.unwrap();
+    assert_eq!((items_of(&loaded.history).len(), loaded.history.continuity), (0, Continuity::Copy));
+    let mut session = Listener::new(loaded.opened);
     let turn = bench.turn(&mut session, "say:on").await;
     assert_eq!(session.said(&turn), ["on"]);
     // After a crash of the agent as well.

@@ -1,18 +1,28 @@
-//! Claude Code's session files, read a stretch at a time from the end.
+//! Claude Code's session files, read a page at a time from the end.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use protocol::{AgentSessionId, CliType, TurnRecordStatus};
+use protocol::{AgentSessionId, CliType, SessionId, Timestamp, TurnRecordStatus};
 use providers::claude::history::SessionFile;
 use providers::{History, HistoryCursor};
 use serde_json::{Value, json};
-use upserts::ItemBody;
+use upserts::{ItemBody, ItemUpdate};
 
 const ID: &str = "00000306-0000-4000-8000-000000000306";
 
 fn file(path: PathBuf) -> SessionFile {
-    SessionFile::at(path, CliType::parse("claude-code").unwrap(), AgentSessionId::parse(ID).unwrap())
+    let (id, agent_id) = ids_of_session();
+    SessionFile::at(path, id, agent_id)
+}
+
+fn ids_of_session() -> (SessionId, AgentSessionId) {
+    let agent_id = AgentSessionId::parse(ID).unwrap();
+    (SessionId::new(&CliType::parse("claude-code").unwrap(), &agent_id), agent_id)
+}
+
+fn items(history: &History) -> Vec<ItemUpdate> {
+    upserts::fold(history.events.clone(), Timestamp::default())
 }
 
 fn sample() -> PathBuf {
@@ -20,17 +30,17 @@ fn sample() -> PathBuf {
 }
 
 fn ids(history: &History) -> Vec<String> {
-    history.items.iter().map(|item| item.item_id.to_string()).collect()
+    items(history).iter().map(|item| item.item_id.to_string()).collect()
 }
 
 fn texts(history: &History) -> Vec<String> {
-    let text = |item: &upserts::ItemUpdate| match &item.body {
+    let text = |item: &ItemUpdate| match &item.body {
         ItemBody::ToolCall { name, output, .. } => {
             format!("{name}={}", output.as_ref().map_or("-".into(), ToString::to_string))
         }
         body => body.text().unwrap().to_string(),
     };
-    history.items.iter().map(text).collect()
+    items(history).iter().map(text).collect()
 }
 
 /// Reads everything, `items_max` at a time.
@@ -103,8 +113,8 @@ fn pages_of_any_size_are_together_the_whole_history() {
         let pages = pages(&file(sample()), items_max);
         let all: Vec<_> = pages.iter().flat_map(ids).collect();
         assert_eq!(all, ids(&whole), "{items_max} at a time");
-        let items: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
-        for (paged, whole) in items.iter().zip(&whole.items) {
+        let paged: Vec<_> = pages.iter().flat_map(items).collect();
+        for (paged, whole) in paged.iter().zip(&items(&whole)) {
             assert_eq!((&paged.turn_id, &paged.body, paged.status), (&whole.turn_id, &whole.body, whole.status));
         }
         let turns: Vec<_> = pages.iter().flat_map(|page| &page.turns).map(|turn| &turn.turn_id).collect();
@@ -152,7 +162,8 @@ fn with_sub_agent(messages: usize, bytes: usize) -> Written {
 fn a_sub_agent_that_did_much_is_shown_whole() {
     let written = with_sub_agent(450, 10);
     let history = written.file().read(None, 50).unwrap();
-    let of_sub_agent = history.items.iter().filter(|item| item.parent_item_id.is_some());
+    let items = items(&history);
+    let of_sub_agent = items.iter().filter(|item| item.parent_item_id.is_some());
     assert_eq!(of_sub_agent.count(), 900);
     assert!(!texts(&history).concat().contains("left out"));
 }
@@ -217,7 +228,7 @@ fn what_was_before_a_compaction_is_still_shown() {
 }
 
 #[test]
-fn words_of_the_program_in_the_users_name_are_hidden() {
+fn texts_of_the_program_in_the_users_name_are_hidden() {
     let meta = json!({"isMeta": true, "message": {"role": "user", "content": "Continue from where you left off."}});
     let content = json!([{"type": "text", "text": "No response requested."}]);
     let synthetic = json!({"message": {"id": "x", "model": "<synthetic>", "content": content}});
@@ -245,11 +256,11 @@ fn a_long_turn_is_cut_between_messages_and_keeps_its_id() {
     let written = written.says("end", &parent, "m-end", "done");
     let pages = pages(&written.file(), 10);
     assert!(pages.len() >= 5, "{}", pages.len());
-    let all: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
+    let all: Vec<_> = pages.iter().flat_map(items).collect();
     assert_eq!(all.len(), 52);
     assert!(all.iter().all(|item| item.turn_id.as_str() == "u1" && item.error.is_none()));
-    assert!(pages.iter().all(|page| page.items.len() <= 11));
-    assert_eq!(pages.iter().map(|page| page.turns.len()).sum::<usize>(), 1, "the turn is told once");
+    assert!(pages.iter().all(|page| items(page).len() <= 11));
+    assert_eq!(pages.iter().map(|page| page.turns.len()).sum::<usize>(), 1, "the turn comes once");
 }
 
 #[test]
@@ -403,12 +414,12 @@ fn the_newest_page_of_200_mb_takes_reading_a_hundredth_of_it() {
     let before = bytes_read();
     let newest = file.read(None, 200).unwrap();
     let read = bytes_read() - before;
-    assert!(newest.items.len() >= 200 && newest.items.len() < 250, "{}", newest.items.len());
+    assert!((200..250).contains(&items(&newest).len()), "{}", items(&newest).len());
     assert!(read < 2_000_000, "{read} bytes");
     let before = bytes_read();
     let older = file.read(newest.older.as_ref(), 200).unwrap();
     let read = bytes_read() - before;
-    assert!(older.items.len() >= 200 && read < 2_000_000, "{} items, {read} bytes", older.items.len());
+    assert!(items(&older).len() >= 200 && read < 2_000_000, "{} items, {read} bytes", items(&older).len());
 }
 
 /// A measurement, not a test: the newest page of 200 MB, and the most memory it took. Run alone.
@@ -427,7 +438,7 @@ fn how_soon_the_newest_page_of_200_mb_is_read() {
     for _ in 0..5 {
         let begun = std::time::Instant::now();
         let page = file(path.clone()).read(None, 200).unwrap();
-        println!("{:6.1} ms, {} items", begun.elapsed().as_secs_f64() * 1e3, page.items.len());
+        println!("{:6.1} ms, {} items", begun.elapsed().as_secs_f64() * 1e3, items(&page).len());
     }
     println!("peak memory grew by {} KiB, from {before_kib} KiB", peak_kib() - before_kib);
 }
@@ -455,7 +466,7 @@ fn the_end_of_a_big_file_is_read_without_the_rest() {
     }
     text.flush().unwrap();
     let history = file(path).read(None, 200).unwrap();
-    assert_eq!(history.items.len(), 200);
+    assert_eq!(items(&history).len(), 200);
     assert!(history.older.is_some());
 }
 
@@ -473,8 +484,8 @@ fn a_session_is_found_by_its_directory_and_not_by_another_of_the_same_name() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(format!("{ID}.jsonl")), format!("{{}}\n{}\n", json!({"cwd": mine}))).unwrap();
     let find = |project: &Path| {
-        let (cli_type, id) = (CliType::parse("claude-code").unwrap(), AgentSessionId::parse(ID).unwrap());
-        SessionFile::find(config.path(), project, &cli_type, &id).is_some()
+        let (id, agent_id) = ids_of_session();
+        SessionFile::find(config.path(), project, &id, &agent_id).is_some()
     };
     assert!(find(&mine));
     let link = home.path().join("link");

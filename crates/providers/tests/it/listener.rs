@@ -1,16 +1,19 @@
 //! What a session says, as a hub would keep it: each item's last state, the turns, the facts.
 
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use protocol::{AgentStatus, Continuity, Origin, SessionFacts, TurnEvent, TurnId, TurnStatus};
-use providers::{ProviderEvent, ProviderSession};
+use protocol::{AgentStatus, Continuity, Origin, SessionFacts, StreamEvent, TurnEvent, TurnId, TurnStatus};
+use providers::{AgentSession, OpenedSession, ProviderError, ProviderEvent};
 use tokio::sync::mpsc;
-use upserts::{Emission, ItemBody, ItemUpdate};
+use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 /// Generous: it only decides how long a failing test takes.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Listener {
+    pub(crate) session: Arc<dyn AgentSession>,
     events: mpsc::Receiver<ProviderEvent>,
     pub(crate) items: Vec<ItemUpdate>,
     pub(crate) turns: Vec<TurnEvent>,
@@ -20,11 +23,14 @@ pub(crate) struct Listener {
     /// What was said of the states.
     pub(crate) details: Vec<String>,
     pub(crate) continuity: Vec<Continuity>,
-    pub(crate) chosen: std::collections::BTreeMap<String, String>,
-    pub(crate) id: protocol::AgentSessionId,
+    pub(crate) options: std::collections::BTreeMap<String, String>,
+    /// The agent's present id for the session.
+    pub(crate) agent_id: protocol::AgentSessionId,
     pub(crate) closed: bool,
     /// How many events came.
-    pub(crate) heard: usize,
+    pub(crate) received: usize,
+    /// Of every turn that has begun; none before its first event.
+    processors: HashMap<TurnId, Option<UpsertProcessor>>,
 }
 
 /// The value, unless it takes for ever.
@@ -36,9 +42,10 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 impl Listener {
-    pub(crate) fn new(session: ProviderSession) -> Self {
+    pub(crate) fn new(opened: OpenedSession) -> Self {
         Self {
-            events: session.events,
+            session: opened.session,
+            events: opened.events,
             items: Vec::new(),
             turns: Vec::new(),
             facts: SessionFacts::default(),
@@ -46,11 +53,21 @@ impl Listener {
             statuses: Vec::new(),
             details: Vec::new(),
             continuity: Vec::new(),
-            chosen: Default::default(),
-            id: session.id,
+            options: Default::default(),
+            agent_id: opened.agent_id,
             closed: false,
-            heard: 0,
+            received: 0,
+            processors: HashMap::new(),
         }
+    }
+
+    pub(crate) async fn send(&self, text: &str) -> Result<TurnId, ProviderError> {
+        self.session.send(text.into()).await
+    }
+
+    /// How many events wait to be received.
+    pub(crate) fn waiting(&self) -> usize {
+        self.events.len()
     }
 
     /// Listens until something can be seen.
@@ -58,7 +75,7 @@ impl Listener {
         let listen = async {
             while !seen(self) {
                 match self.events.recv().await {
-                    Some(event) => self.hear(event),
+                    Some(event) => self.receive(event),
                     None => {
                         self.closed = true;
                         assert!(seen(self), "the session closed before {what}: {self:#?}");
@@ -117,16 +134,13 @@ impl Listener {
         texts.map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
-    fn hear(&mut self, event: ProviderEvent) {
-        self.heard += 1;
+    fn receive(&mut self, event: ProviderEvent) {
+        self.received += 1;
         match event {
-            ProviderEvent::Emission(Emission::Item(item)) => {
-                match self.items.iter_mut().find(|known| known.item_id == item.item_id) {
-                    Some(known) => *known = item,
-                    None => self.items.push(item),
-                }
+            ProviderEvent::TurnBegan(turn) => {
+                self.processors.insert(turn, None);
             }
-            ProviderEvent::Emission(Emission::Turn(turn)) => self.turns.push(turn),
+            ProviderEvent::Stream(event) => self.fold(event),
             ProviderEvent::Facts(facts) => {
                 self.all_facts.push(facts.clone());
                 self.facts.merge(facts);
@@ -136,8 +150,26 @@ impl Listener {
                 self.details.extend(report.detail);
             }
             ProviderEvent::Continuity(continuity) => self.continuity.push(continuity),
-            ProviderEvent::Chosen(chosen) => self.chosen = chosen,
-            ProviderEvent::IdChanged(id) => self.id = id,
+            ProviderEvent::Options(options) => self.options = options,
+            ProviderEvent::AgentIdChanged(id) => self.agent_id = id,
+        }
+    }
+
+    /// Every event at a time at which all that waits is due.
+    fn fold(&mut self, event: StreamEvent) {
+        let now = Moment { wall: SystemTime::now().into(), elapsed: Duration::from_secs(self.received as u64) };
+        let processor = self.processors.get_mut(&event.turn_id).expect("the turn has begun").get_or_insert_with(|| {
+            UpsertProcessor::new(UpsertConfig::live(), event.session_id.clone(), event.turn_id.clone())
+        });
+        processor.push(event, now);
+        for emission in processor.take(now) {
+            match emission {
+                Emission::Item(item) => match self.items.iter_mut().find(|known| known.item_id == item.item_id) {
+                    Some(known) => *known = item,
+                    None => self.items.push(item),
+                },
+                Emission::Turn(turn) => self.turns.push(turn),
+            }
         }
     }
 }

@@ -79,7 +79,7 @@ async fn a_panic_in_a_session_of_claude_code_ends_its_turn_and_its_process_and_i
     let mut other = bench.create(&provider).await.unwrap();
     let turn = {
         let _trap = trap("Claude Code wrote a line that cannot be read");
-        let turn = provider.send_message(&session.id, "pid\ngarbage\nstall").await.unwrap();
+        let turn = session.send("pid\ngarbage\nstall").await.unwrap();
         session.until("the end of the channel", |session| session.closed).await;
         turn
     };
@@ -87,18 +87,12 @@ async fn a_panic_in_a_session_of_claude_code_ends_its_turn_and_its_process_and_i
     let pid = session.said(&turn).concat().parse().unwrap();
     until("its process to be gone", || !is_running(pid)).await;
 
-    let open = providers::OpenSession {
-        id: session.id.clone(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        chosen: Default::default(),
-        items_max: 10,
-    };
-    let mut again = Listener::new(soon("the session", provider.load_session(open)).await.unwrap().session);
-    let turn = soon("the turn", provider.send_message(&again.id, "say:again")).await.unwrap();
+    let stored = claude_faults::stored(&session.agent_id, bench.project_dir());
+    let mut again = Listener::new(soon("the session", provider.load_session(stored)).await.unwrap().opened);
+    let turn = soon("the turn", again.send("say:again")).await.unwrap();
     again.until_end_of(&turn).await;
     assert_eq!(again.said(&turn), ["again"]);
-    let turn = provider.send_message(&other.id, "say:here").await.unwrap();
+    let turn = other.send("say:here").await.unwrap();
     other.until_end_of(&turn).await;
     assert_eq!(other.said(&turn), ["here"]);
     soon("the end", provider.shutdown()).await;
@@ -116,10 +110,11 @@ async fn a_panic_in_a_session_of_an_acp_agent_ends_its_turn_and_it_can_be_opened
     };
     assert_settled(&session, &turn);
     assert_eq!(session.said(&turn), ["words"]);
-    bench.until_logged(&format!("session/cancel {}", session.id)).await;
-    bench.until_logged(&format!("session/close {}", session.id)).await;
-    let loaded = soon("the session", bench.provider.load_session(bench.open_session(&session.id))).await.unwrap();
-    let mut again = Listener::new(loaded.session);
+    bench.until_logged(&format!("session/cancel {}", session.agent_id)).await;
+    bench.until_logged(&format!("session/close {}", session.agent_id)).await;
+    let loaded =
+        soon("the session", bench.provider.load_session(bench.stored_session(&session.agent_id))).await.unwrap();
+    let mut again = Listener::new(loaded.opened);
     let turn = bench.turn(&mut again, "say:again").await;
     assert_eq!(again.said(&turn), ["again"]);
     let turn = bench.turn(&mut other, "say:here").await;

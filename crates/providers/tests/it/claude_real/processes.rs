@@ -1,4 +1,4 @@
-//! Processes: several, lost, idle, renamed, ended.
+//! Processes: several, lost, idle, ended, and with another id.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let before = provider.send_message(&session.id, "say:before").await.unwrap();
+    let before = session.send("say:before").await.unwrap();
     session.until_end_of(&before).await;
-    let turn = provider.send_message(&session.id, "say:in the middle\nhold:never").await.unwrap();
+    let turn = session.send("say:in the middle\nhold:never").await.unwrap();
     session.until("the middle", |session| session.text().contains("middle")).await;
     kill_claude(bench.project.path());
     session.until_end_of(&turn).await;
@@ -26,13 +26,13 @@ async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
     let said = session.of(&turn);
     assert_eq!(said.last().unwrap().status, UpsertStatus::Error);
     assert_eq!(session.said(&turn), ["in the middle"]);
-    let refused = provider.send_message(&session.id, "say:too soon").await;
+    let refused = session.send("say:too soon").await;
     assert!(matches!(refused, Err(ProviderError::Unavailable { .. } | ProviderError::Crashed { .. })), "{refused:?}");
 
     session.until("the agent to be back", |session| session.continuity.last() == Some(&Continuity::Resumed)).await;
     use protocol::AgentStatus::*;
     assert_eq!(session.statuses[2..], [Disconnected, Reconnecting, Reconnecting, Connected], "{session:#?}");
-    let after = provider.send_message(&session.id, "say:after").await.unwrap();
+    let after = session.send("say:after").await.unwrap();
     session.until_end_of(&after).await;
     assert_eq!(session.said(&after), ["after"]);
     soon("the end", provider.shutdown()).await;
@@ -49,7 +49,7 @@ async fn four_sessions_at_once_in_one_project_never_mix() {
         let mut turns = Vec::new();
         for (number, session) in sessions.iter().enumerate() {
             let script = format!("say:s{number} r{round}\nbash:echo tool-{number}\nstream:50x1\nsay:end {number}");
-            turns.push(provider.send_message(&session.id, &script).await.unwrap());
+            turns.push(session.send(&script).await.unwrap());
         }
         for (number, (session, turn)) in sessions.iter_mut().zip(&turns).enumerate() {
             session.until_end_of(turn).await;
@@ -59,12 +59,10 @@ async fn four_sessions_at_once_in_one_project_never_mix() {
             let said = session.said(turn);
             assert_eq!(said[0], format!("s{number} r{round}"));
             assert!(said[1].ends_with(&format!("end {number}")), "{said:?}");
-            let id = protocol::SessionId::new(provider.cli_type(), &session.id);
+            let id = protocol::SessionId::new(provider.cli_type(), &session.agent_id);
             assert!(session.items.iter().all(|item| item.session_id == id));
         }
     }
-    let second_owner = provider.load_session(bench.open(&sessions[0].id)).await;
-    assert!(matches!(second_owner, Err(ProviderError::SessionOpen(_))));
     soon("the end", provider.shutdown()).await;
     for session in &mut sessions {
         session.until("its end", |session| session.closed).await;
@@ -76,26 +74,28 @@ async fn clear_goes_on_under_another_id() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let first = session.id.clone();
-    let turn = provider.send_message(&session.id, "say:one").await.unwrap();
+    let first = session.agent_id.clone();
+    let turn = session.send("say:one").await.unwrap();
     session.until_end_of(&turn).await;
-    let clear = provider.send_message(&session.id, "/clear").await.unwrap();
+    let clear = session.send("/clear").await.unwrap();
     session.until_end_of(&clear).await;
-    session.until("another id", |session| session.id != first).await;
-    let second = session.id.clone();
-    assert!(!provider.is_alive(&first) && provider.is_alive(&second));
-    let turn = provider.send_message(&second, "say:two").await.unwrap();
+    session.until("another id", |session| session.agent_id != first).await;
+    let second = session.agent_id.clone();
+    assert!(session.session.is_alive());
+    let turn = session.send("say:two").await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["two"]);
+    let id = protocol::SessionId::new(provider.cli_type(), &first);
+    assert!(session.items.iter().all(|item| item.session_id == id), "our own id stays: {session:#?}");
 
     // Its command line still names the conversation it began with, which is nobody's now; the other one is its own.
-    let mut old = Listener::new(provider.load_session(bench.open(&first)).await.unwrap().session);
-    let turn = provider.send_message(&first, "say:and the first again").await.unwrap();
+    let mut old = Listener::new(provider.load_session(bench.stored(&first)).await.unwrap().opened);
+    let turn = old.send("say:and the first again").await.unwrap();
     old.until_end_of(&turn).await;
     assert_eq!(old.said(&turn), ["and the first again"], "{old:#?}");
     let elsewhere = bench.provider();
-    let mut other = Listener::new(elsewhere.load_session(bench.open(&second)).await.unwrap().session);
-    let turn = elsewhere.send_message(&second, "say:never").await.unwrap();
+    let mut other = Listener::new(elsewhere.load_session(bench.stored(&second)).await.unwrap().opened);
+    let turn = other.send("say:never").await.unwrap();
     other.until_end_of(&turn).await;
     let (_, words) = other.error_of(&turn).unwrap();
     assert!(words.contains("Another Claude Code has this session"), "{words}");
@@ -110,13 +110,13 @@ async fn an_idle_process_is_ended_and_the_next_message_resumes() {
     let provider = ClaudeProvider::new(config).unwrap();
     let mut session = bench.create(&provider).await;
     for round in 0..2 {
-        let turn = provider.send_message(&session.id, &format!("say:round {round}")).await.unwrap();
+        let turn = session.send(&format!("say:round {round}")).await.unwrap();
         session.until_end_of(&turn).await;
         assert_eq!(session.said(&turn), [format!("round {round}")]);
         session
             .until("the process to go", |session| session.statuses.last() == Some(&protocol::AgentStatus::Idle))
             .await;
-        assert!(!provider.is_alive(&session.id));
+        assert!(!session.session.is_alive());
     }
     assert!(!session.statuses.contains(&protocol::AgentStatus::Disconnected), "{session:#?}");
     soon("the end", provider.shutdown()).await;
@@ -152,7 +152,7 @@ async fn nothing_is_left_running_after_the_end_not_even_a_tool() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "bash:touch started && sleep 300").await.unwrap();
+    let turn = session.send("bash:touch started && sleep 300").await.unwrap();
     session.until("the call", |session| session.of(&turn).len() == 2).await;
     let started = bench.file("started");
     soon("the tool to run", async {

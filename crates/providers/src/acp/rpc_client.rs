@@ -15,15 +15,15 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::router::{Expect, SessionLink};
+use super::router::{AttachRequest, RequestKind, SessionLink};
 use super::wire::{self, RpcError};
 
 /// Why a request of ours has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    #[error("{}", .0.words())]
+    #[error("{}", .0.text())]
     Refused(RpcError),
-    /// The agent is gone; the text says how.
+    /// The agent is gone; the text is the reason.
     #[error("{0}")]
     Gone(String),
     #[error("it does not read its input")]
@@ -34,40 +34,40 @@ pub(crate) enum CallError {
     Unreadable { method: &'static str, reason: String },
 }
 
-pub(crate) type Reply = Result<String, CallError>;
+pub(crate) type RpcReply = Result<String, CallError>;
 
 /// Who waits for an answer.
 #[derive(Debug)]
-pub(crate) enum Waiter {
-    Caller(oneshot::Sender<Reply>),
+pub(crate) enum ResponseWaiter {
+    Caller(oneshot::Sender<RpcReply>),
     /// The answer takes its place in the session's queue, behind every update that came before it.
     Session {
         link: SessionLink,
-        expect: Expect,
-        /// With the answer to `session/load` a past has been told.
-        told: Option<DropGuard>,
+        kind: RequestKind,
+        /// Dropped with the answer to `session/load`: the replay is over.
+        replayed: Option<DropGuard>,
     },
 }
 
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct RpcClient {
     writer: LineWriter,
     next_id: AtomicU64,
-    waiting: Mutex<Waiting>,
-    /// The pasts that are being told, by session; cancelled when they are, or the agent is gone.
-    telling: Mutex<HashMap<String, CancellationToken>>,
+    waiting: Mutex<ResponseWaiters>,
+    /// The replays that are under way, by session; cancelled when they are over or the agent is gone.
+    replays: Mutex<HashMap<String, CancellationToken>>,
 }
 
 #[derive(Debug)]
-enum Waiting {
-    Open(HashMap<u64, Waiter>),
+enum ResponseWaiters {
+    Open(HashMap<u64, ResponseWaiter>),
     Closed(String),
 }
 
-impl Peer {
+impl RpcClient {
     pub(crate) fn new(writer: LineWriter) -> Self {
-        let waiting = Mutex::new(Waiting::Open(HashMap::new()));
-        Self { writer, next_id: AtomicU64::new(1), waiting, telling: Mutex::default() }
+        let waiting = Mutex::new(ResponseWaiters::Open(HashMap::new()));
+        Self { writer, next_id: AtomicU64::new(1), waiting, replays: Mutex::default() }
     }
 
     /// Asks and waits for the answer.
@@ -78,9 +78,9 @@ impl Peer {
         within: Duration,
     ) -> Result<R, CallError> {
         let (sender, receiver) = oneshot::channel();
-        let id = self.wait(Waiter::Caller(sender))?;
+        let id = self.wait(ResponseWaiter::Caller(sender))?;
         // However this ends, nobody waits for the answer any more.
-        let _forget = Forget { peer: self, id };
+        let _forget = ForgetOnDrop { rpc: self, id };
         let line = wire::request(id, method, params).map_err(|error| unreadable(method, &error))?;
         let answer = async {
             self.writer.send(line).await.map_err(|error| self.not_sent(error))?;
@@ -99,37 +99,41 @@ impl Peer {
         method: &'static str,
         params: &impl Serialize,
         link: SessionLink,
-        expect: Expect,
+        kind: RequestKind,
     ) -> Result<(), CallError> {
-        self.ask_for(method, params, Waiter::Session { link, expect, told: None })
+        self.ask_for(method, params, ResponseWaiter::Session { link, kind, replayed: None })
     }
 
-    /// The same for the past of a session, which [`Self::past_told`] can wait for, whoever asked.
-    pub(crate) fn ask_for_past(
+    /// The same for the history of a session, which [`Self::history_sent`] can wait for, whoever asked.
+    pub(crate) fn ask_for_history(
         &self,
         session: &str,
         params: &impl Serialize,
         link: SessionLink,
     ) -> Result<(), CallError> {
-        let told = CancellationToken::new();
-        let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        telling.retain(|_, told| !told.is_cancelled());
-        telling.insert(session.to_owned(), told.clone());
-        drop(telling);
-        let waiter = Waiter::Session { link, expect: Expect::Load, told: Some(told.drop_guard()) };
+        let replayed = CancellationToken::new();
+        let mut replays = self.replays.lock().unwrap_or_else(PoisonError::into_inner);
+        replays.retain(|_, replayed| !replayed.is_cancelled());
+        replays.insert(session.to_owned(), replayed.clone());
+        drop(replays);
+        let waiter = ResponseWaiter::Session {
+            link,
+            kind: RequestKind::Attach(AttachRequest::Load),
+            replayed: Some(replayed.drop_guard()),
+        };
         self.ask_for("session/load", params, waiter)
     }
 
-    /// Waits until the agent does not tell the past of this session any more. What it tells of one that was let go of would
-    /// be taken for a part of the next.
-    pub(crate) async fn past_told(&self, session: &str, within: Duration) {
-        let told = self.telling.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned();
-        if let Some(told) = told {
-            let _ = tokio::time::timeout(within, told.cancelled()).await;
+    /// Waits until the agent replays this session no more. The rest of a replay that nobody wants any more would
+    /// look like a part of the next.
+    pub(crate) async fn history_sent(&self, session: &str, within: Duration) {
+        let replayed = self.replays.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned();
+        if let Some(replayed) = replayed {
+            let _ = tokio::time::timeout(within, replayed.cancelled()).await;
         }
     }
 
-    fn ask_for(&self, method: &'static str, params: &impl Serialize, waiter: Waiter) -> Result<(), CallError> {
+    fn ask_for(&self, method: &'static str, params: &impl Serialize, waiter: ResponseWaiter) -> Result<(), CallError> {
         let id = self.wait(waiter)?;
         let line = wire::request(id, method, params).map_err(|error| unreadable(method, &error));
         let sent = line.and_then(|line| self.writer.try_send(line).map_err(|error| self.not_sent(error)));
@@ -139,11 +143,11 @@ impl Peer {
         sent
     }
 
-    /// Says something that has no answer. What an agent that does not read misses, it misses.
+    /// Sends a notification. An agent that does not read its input misses it.
     pub(crate) fn notify(&self, method: &str, params: &impl Serialize) {
         match wire::notification(method, params).map(|line| self.writer.try_send(line)) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, method, "not said to the agent"),
+            Ok(Err(error)) => tracing::debug!(%error, method, "a notification was not sent"),
             Err(error) => tracing::error!(%error, method, "could not be written"),
         }
     }
@@ -160,7 +164,7 @@ impl Peer {
         }
     }
 
-    /// Answers a request of the agent with few words and without waiting.
+    /// Answers a request of the agent with a short answer and without waiting.
     pub(crate) fn answer(&self, id: &RawValue, outcome: &Result<impl Serialize, RpcError>) {
         match wire::response(id, outcome).map(|line| self.writer.try_send(line)) {
             Ok(Ok(())) => {}
@@ -170,19 +174,19 @@ impl Peer {
     }
 
     /// Who waits for this answer; each is found once.
-    pub(crate) fn take(&self, id: u64) -> Option<Waiter> {
+    pub(crate) fn take(&self, id: u64) -> Option<ResponseWaiter> {
         match &mut *self.lock() {
-            Waiting::Open(waiters) => waiters.remove(&id),
-            Waiting::Closed(_) => None,
+            ResponseWaiters::Open(waiters) => waiters.remove(&id),
+            ResponseWaiters::Closed(_) => None,
         }
     }
 
-    /// The agent is gone. Gives back all who wait; who asks from now on hears the reason at once.
-    pub(crate) fn close(&self, reason: &str) -> Vec<Waiter> {
+    /// The agent is gone. Gives back all who wait; who asks from now on gets the reason at once.
+    pub(crate) fn close(&self, reason: &str) -> Vec<ResponseWaiter> {
         self.writer.close();
-        match std::mem::replace(&mut *self.lock(), Waiting::Closed(reason.to_owned())) {
-            Waiting::Open(waiters) => waiters.into_values().collect(),
-            Waiting::Closed(_) => Vec::new(),
+        match std::mem::replace(&mut *self.lock(), ResponseWaiters::Closed(reason.to_owned())) {
+            ResponseWaiters::Open(waiters) => waiters.into_values().collect(),
+            ResponseWaiters::Closed(_) => Vec::new(),
         }
     }
 
@@ -194,26 +198,26 @@ impl Peer {
     /// Why the agent is gone, if it is.
     pub(crate) fn closed(&self) -> Option<String> {
         match &*self.lock() {
-            Waiting::Closed(reason) => Some(reason.clone()),
-            Waiting::Open(_) => None,
+            ResponseWaiters::Closed(reason) => Some(reason.clone()),
+            ResponseWaiters::Open(_) => None,
         }
     }
 
-    fn wait(&self, waiter: Waiter) -> Result<u64, CallError> {
+    fn wait(&self, waiter: ResponseWaiter) -> Result<u64, CallError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         match &mut *self.lock() {
-            Waiting::Open(waiters) => {
+            ResponseWaiters::Open(waiters) => {
                 waiters.insert(id, waiter);
                 Ok(id)
             }
-            Waiting::Closed(reason) => Err(CallError::Gone(reason.clone())),
+            ResponseWaiters::Closed(reason) => Err(CallError::Gone(reason.clone())),
         }
     }
 
     fn gone(&self) -> CallError {
         match &*self.lock() {
-            Waiting::Closed(reason) => CallError::Gone(reason.clone()),
-            Waiting::Open(_) => CallError::Gone("it takes no more input".into()),
+            ResponseWaiters::Closed(reason) => CallError::Gone(reason.clone()),
+            ResponseWaiters::Open(_) => CallError::Gone("it takes no more input".into()),
         }
     }
 
@@ -224,19 +228,19 @@ impl Peer {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, ResponseWaiters> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Forget<'a> {
-    peer: &'a Peer,
+struct ForgetOnDrop<'a> {
+    rpc: &'a RpcClient,
     id: u64,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
-        self.peer.take(self.id);
+        self.rpc.take(self.id);
     }
 }
 

@@ -34,7 +34,7 @@ const RECORD_BYTES_MAX: u64 = 64 * 1024;
 const SCRIPT_RUNNERS: [&str; 4] = ["node", "nodejs", "bun", "deno"];
 
 /// Waits until no other process has the session. The process that still has it, if that takes too long.
-pub(super) async fn alone_with(id: &AgentSessionId, config: &ClaudeConfig) -> Result<(), i32> {
+pub(super) async fn wait_until_free(id: &AgentSessionId, config: &ClaudeConfig) -> Result<(), i32> {
     let alone = async {
         while other(id, config).await.is_some() {
             tokio::time::sleep(LOOK_AGAIN).await;

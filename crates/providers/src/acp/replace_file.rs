@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::beneath::step;
+use super::open_beneath::step;
 
 /// A new file has what the user's umask leaves of this.
 const NEW_FILE_MODE: Mode = Mode::from_raw_mode(0o666);
@@ -85,7 +85,7 @@ impl<D: AsFd> Beside<D> {
         Ok(())
     }
 
-    /// Some disks say only now that they are full.
+    /// Some disks report only now that they are full.
     fn fill(mut self, content: &[u8]) -> io::Result<Self> {
         self.file.write_all(content)?;
         self.file.sync_all()?;

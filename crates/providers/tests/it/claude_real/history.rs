@@ -1,16 +1,20 @@
 //! What was live is history later, and goes on from there.
 
 use protocol::{Continuity, ToolKind};
-use providers::{OpenSession, Provider, ProviderError};
+use providers::{History, Provider, ProviderError, StoredSession};
 use upserts::{ItemBody, ItemUpdate};
 
 use super::{Bench, detail, output};
 use crate::listener::{Listener, soon};
 
+fn items(history: &History) -> Vec<ItemUpdate> {
+    upserts::fold(history.events.clone(), protocol::Timestamp::default())
+}
+
 fn comparable(items: &[&ItemUpdate]) -> Vec<String> {
     let line = |item: &&ItemUpdate| {
         let mut body = item.body.clone();
-        // Live we know that nobody was asked; the file only knows that leave was given.
+        // Live we know that nobody was asked; the file only knows that a permission was given.
         if let ItemBody::ToolCall { tool: Some(tool), .. } = &mut body {
             let mut plain = protocol::ToolDetail::clone(tool);
             plain.permission = None;
@@ -42,33 +46,34 @@ async fn history_after_a_restart_is_what_was_live_and_the_next_message_resumes()
         "error:400",
     ];
     for prompt in prompts {
-        let turn = provider.send_message(&session.id, prompt).await.unwrap();
+        let turn = session.send(prompt).await.unwrap();
         session.until_end_of(&turn).await;
     }
-    let cancelled = provider.send_message(&session.id, "say:part\nhold:never").await.unwrap();
+    let cancelled = session.send("say:part\nhold:never").await.unwrap();
     session.until("the part", |session| session.text().contains("part")).await;
-    provider.cancel_turn(&session.id).await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&cancelled).await;
     soon("the end", provider.shutdown()).await;
 
     let provider = bench.provider();
-    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
-    assert!(!provider.is_alive(&session.id), "nothing is started to show history");
+    let loaded = soon("the history", provider.load_session(bench.stored(&session.agent_id))).await.unwrap();
+    assert!(!loaded.opened.session.is_alive(), "nothing is started to show history");
     assert_eq!(loaded.history.continuity, Continuity::Dormant);
     let live: Vec<_> = session.items.iter().collect();
-    let past: Vec<_> = loaded.history.items.iter().collect();
-    for (past, live) in comparable(&past).iter().zip(comparable(&live)) {
-        assert_eq!(*past, live);
+    let recorded = items(&loaded.history);
+    let recorded: Vec<_> = recorded.iter().collect();
+    for (recorded, live) in comparable(&recorded).iter().zip(comparable(&live)) {
+        assert_eq!(*recorded, live);
     }
-    assert_eq!(past.len(), live.len());
+    assert_eq!(recorded.len(), live.len());
     let turns: Vec<_> = loaded.history.turns.iter().map(|turn| (turn.turn_id.clone(), turn.status)).collect();
     assert_eq!(turns.len(), prompts.len() + 1);
     assert_eq!(turns[turns.len() - 2].1, protocol::TurnRecordStatus::Error);
     assert_eq!(turns[turns.len() - 1], (cancelled, protocol::TurnRecordStatus::Cancelled));
 
-    let mut session = Listener::new(loaded.session);
+    let mut session = Listener::new(loaded.opened);
     let calls = bench.model.calls();
-    let turn = provider.send_message(&session.id, "say:resumed").await.unwrap();
+    let turn = session.send("say:resumed").await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["resumed"]);
     assert_eq!(session.continuity, [Continuity::Resumed]);
@@ -84,62 +89,63 @@ async fn history_lacks_only_what_the_program_did_not_keep() {
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
     let script = "say:half an answer\nhold:shown\nerror:cut*1\nsay:whole";
-    let broken = provider.send_message(&session.id, script).await.unwrap();
+    let broken = session.send(script).await.unwrap();
     // Of an answer that breaks off before any of it is shown there is nothing to say.
     session.until("the half", |session| session.text().contains("half an answer")).await;
     bench.model.release("shown");
     session.until_end_of(&broken).await;
     assert!(session.is_completed(&broken), "{session:#?}");
     assert_eq!(session.said(&broken), ["half an answer\nwhole"]);
-    let thought = provider.send_message(&session.id, "think:half a thought\nhold:never").await.unwrap();
+    let thought = session.send("think:half a thought\nhold:never").await.unwrap();
     session.until("the thought", |session| session.text().contains("half a thought")).await;
-    provider.cancel_turn(&session.id).await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&thought).await;
     assert!(session.is_cancelled(&thought), "{session:#?}");
-    let last = provider.send_message(&session.id, "say:and on").await.unwrap();
+    let last = session.send("say:and on").await.unwrap();
     session.until_end_of(&last).await;
     soon("the end", provider.shutdown()).await;
 
-    let is_word_of_break =
+    let is_notice_of_break =
         |item: &&ItemUpdate| item.body.text().is_some_and(|text| text.to_string().contains("broke off here"));
     let is_thought = |item: &&ItemUpdate| matches!(item.body, ItemBody::Thinking { .. });
     let (unkept, live): (Vec<_>, Vec<_>) =
-        session.items.iter().partition(|item| is_word_of_break(item) || is_thought(item));
+        session.items.iter().partition(|item| is_notice_of_break(item) || is_thought(item));
     let unkept: Vec<_> = unkept.iter().map(|item| output(item)).collect();
     assert_eq!(unkept, ["The answer broke off here and was begun again.", "half a thought"]);
     let provider = bench.provider();
-    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
-    let past: Vec<_> = loaded.history.items.iter().collect();
-    assert_eq!(comparable(&past), comparable(&live));
+    let loaded = soon("the history", provider.load_session(bench.stored(&session.agent_id))).await.unwrap();
+    let recorded = items(&loaded.history);
+    let recorded: Vec<_> = recorded.iter().collect();
+    assert_eq!(comparable(&recorded), comparable(&live));
     assert!(live.iter().any(|item| output(item).contains("tries again")), "{live:#?}");
     soon("the end", provider.shutdown()).await;
 }
 
-/// Pages of the past are of the file that was opened, whatever the conversation is called by now.
+/// Pages of the history are of the file that was opened, whatever the agent calls the conversation now.
 #[tokio::test]
 async fn after_clear_older_pages_are_still_those_of_what_was_opened() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let first = session.id.clone();
+    let first = session.agent_id.clone();
     for round in 0..4 {
-        let turn = provider.send_message(&first, &format!("say:round {round}")).await.unwrap();
+        let turn = session.send(&format!("say:round {round}")).await.unwrap();
         session.until_end_of(&turn).await;
     }
     soon("the end", provider.shutdown()).await;
 
     let provider = bench.provider();
-    let open = OpenSession { items_max: 2, ..bench.open(&first) };
+    let open = StoredSession { items_max: 2, ..bench.stored(&first) };
     let loaded = soon("the history", provider.load_session(open)).await.unwrap();
     let cursor = loaded.history.older.unwrap();
-    let mut session = Listener::new(loaded.session);
-    let clear = provider.send_message(&first, "/clear").await.unwrap();
+    let mut session = Listener::new(loaded.opened);
+    let clear = session.send("/clear").await.unwrap();
     session.until_end_of(&clear).await;
-    session.until("another id", |session| session.id != first).await;
-    let turn = provider.send_message(&session.id, "say:in the new file").await.unwrap();
+    session.until("another id", |session| session.agent_id != first).await;
+    let turn = session.send("say:in the new file").await.unwrap();
     session.until_end_of(&turn).await;
-    let older = soon("the page", provider.older_history(&session.id, &cursor, 100)).await.unwrap();
-    let shown: Vec<_> = older.items.iter().map(output).collect();
+    let older = soon("the page", session.session.older_history(&cursor, 100)).await.unwrap();
+    let shown: Vec<_> = items(&older).iter().map(output).collect();
     assert_eq!(shown, ["say:round 0", "round 0", "say:round 1", "round 1", "say:round 2", "round 2"]);
     soon("the end", provider.shutdown()).await;
 }
@@ -149,17 +155,17 @@ async fn a_session_that_was_never_prompted_begins_under_its_id() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let session = bench.create(&provider).await;
-    let id = session.id.clone();
+    let id = session.agent_id.clone();
     soon("the end", provider.shutdown()).await;
     let provider = bench.provider();
-    let open = OpenSession { prompted: false, ..bench.open(&id) };
+    let open = StoredSession { prompted: false, ..bench.stored(&id) };
     let loaded = soon("the session", provider.load_session(open)).await.unwrap();
-    assert!(loaded.history.items.is_empty());
-    let mut session = Listener::new(loaded.session);
-    let turn = provider.send_message(&id, "say:first words").await.unwrap();
+    assert!(items(&loaded.history).is_empty());
+    let mut session = Listener::new(loaded.opened);
+    let turn = session.send("say:first words").await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["first words"]);
-    assert_eq!((session.id.as_str(), &session.continuity[..]), (id.as_str(), &[Continuity::Live][..]));
+    assert_eq!((session.agent_id.as_str(), &session.continuity[..]), (id.as_str(), &[Continuity::Live][..]));
     soon("the end", provider.shutdown()).await;
 }
 
@@ -168,7 +174,7 @@ async fn a_sub_agent_is_nested_under_its_call_live_and_in_history() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "agent:bash:echo deep\\nsay:sub done\nsay:started it").await.unwrap();
+    let turn = session.send("agent:bash:echo deep\\nsay:sub done\nsay:started it").await.unwrap();
     session.until_end_of(&turn).await;
     session
         .until("the sub-agent's report", |session| session.turns.iter().filter(|turn| turn.is_end()).count() == 2)
@@ -187,14 +193,14 @@ async fn a_sub_agent_is_nested_under_its_call_live_and_in_history() {
     assert_eq!(live.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["deep", "sub done"]);
     soon("the end", provider.shutdown()).await;
     let provider = bench.provider();
-    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
-    assert_eq!(nested(&loaded.history.items), live);
+    let loaded = soon("the history", provider.load_session(bench.stored(&session.agent_id))).await.unwrap();
+    assert_eq!(nested(&items(&loaded.history)), live);
     let ids = |items: &[ItemUpdate]| {
         let mut ids: Vec<_> = items.iter().map(|item| (item.turn_id.clone(), item.item_id.clone())).collect();
         ids.sort();
         ids
     };
-    assert_eq!(ids(&loaded.history.items), ids(&session.items));
+    assert_eq!(ids(&items(&loaded.history)), ids(&session.items));
     soon("the end", provider.shutdown()).await;
 }
 
@@ -204,20 +210,20 @@ async fn a_conversation_the_agent_has_lost_is_shown_as_a_copy() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "say:remember").await.unwrap();
+    let turn = session.send("say:remember").await.unwrap();
     session.until_end_of(&turn).await;
     soon("the end", provider.shutdown()).await;
     let provider = bench.provider();
-    let loaded = soon("the history", provider.load_session(bench.open(&session.id))).await.unwrap();
+    let loaded = soon("the history", provider.load_session(bench.stored(&session.agent_id))).await.unwrap();
     std::fs::remove_dir_all(bench.home.path().join(".claude/projects")).unwrap();
-    let mut session = Listener::new(loaded.session);
-    let turn = provider.send_message(&session.id, "say:what?").await.unwrap();
+    let mut session = Listener::new(loaded.opened);
+    let turn = session.send("say:what?").await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.continuity, [Continuity::Copy]);
     soon("the end", provider.shutdown()).await;
 
     std::fs::remove_dir_all(bench.home.path().join(".claude/projects")).unwrap();
-    let lost = bench.provider().load_session(bench.open(&session.id)).await;
+    let lost = bench.provider().load_session(bench.stored(&session.agent_id)).await;
     let Err(ProviderError::LoadFailed { detail }) = lost else { panic!("{lost:?}") };
     assert!(detail.contains("no longer has this conversation"), "{detail}");
 }

@@ -103,7 +103,7 @@ pub(super) fn step(directory: impl AsFd, name: &OsStr, flags: OFlags) -> Result<
 
 /// Was a link met where there should be none?
 pub(super) fn is_link_met(error: &io::Error) -> bool {
-    // `O_DIRECTORY` with `O_NOFOLLOW` says of a link that it is no directory; `openat2` says `ELOOP`, or `EXDEV` of one
+    // `O_DIRECTORY` with `O_NOFOLLOW` reports a link as no directory; `openat2` reports `ELOOP`, or `EXDEV` of one
     // that leads out.
     matches!(error.raw_os_error(), Some(libc::ELOOP | libc::EXDEV))
 }
