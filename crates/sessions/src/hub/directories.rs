@@ -48,8 +48,7 @@ pub(super) async fn set_defaults(
         return Ok(());
     };
     for (option, value) in &defaults.options {
-        let set =
-            catch_panic(session.set_option(option, value)).await.map_err(|panic| ServiceError::panic(&panic))?;
+        let set = catch_panic(session.set_option(option, value)).await.map_err(|panic| ServiceError::panic(&panic))?;
         set.map_err(|error| {
             let detail = format!(
                 "the default {option} {value:?} of {} could not be set: {error}. Change it in the project's menu, under \

@@ -185,7 +185,9 @@ impl HubCore {
     fn messages_that_wait(&self, id: &SessionId) -> Vec<SessionCommand> {
         let mut sessions = lock(&self.sessions);
         match sessions.get_mut(id) {
-            Some(Entry { phase: EntryPhase::Closing { waiters }, .. }) => waiters.extract_if(.., |command| command.changes_agent()).collect(),
+            Some(Entry { phase: EntryPhase::Closing { waiters }, .. }) => {
+                waiters.extract_if(.., |command| command.changes_agent()).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -200,7 +202,12 @@ impl HubCore {
 
     /// A created session has an actor. False if its project was removed meanwhile: under the lock, so that whoever removes it
     /// finds either no session or this one.
-    pub(super) fn enter_created(&self, id: &SessionId, project: &ProjectId, actor: mpsc::Sender<SessionCommand>) -> bool {
+    pub(super) fn enter_created(
+        &self,
+        id: &SessionId,
+        project: &ProjectId,
+        actor: mpsc::Sender<SessionCommand>,
+    ) -> bool {
         let mut sessions = lock(&self.sessions);
         let is_there = self.project(project).is_ok();
         if is_there {

@@ -128,7 +128,8 @@ pub(crate) fn has_room(waiting: &[SessionCommand], command: &SessionCommand) -> 
 /// one for each of those, so that it needs no room of its own.
 pub(crate) fn leave_after(waiting: &mut Vec<SessionCommand>, window: u64) {
     let Some(position) = waiting.iter().rposition(|command| command.joins(window)) else { return };
-    let is_known = |command: &SessionCommand| matches!(command, SessionCommand::Leave { window: other } if *other == window);
+    let is_known =
+        |command: &SessionCommand| matches!(command, SessionCommand::Leave { window: other } if *other == window);
     if !waiting[position..].iter().any(is_known) {
         waiting.push(SessionCommand::Leave { window });
     }

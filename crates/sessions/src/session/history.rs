@@ -107,7 +107,9 @@ impl SessionActor {
         if self.reads.older == OlderRead::Running {
             return;
         }
-        let (Some(agent), Some(cursor)) = (self.link.agent().cloned(), self.transcript.older().cloned()) else { return };
+        let (Some(agent), Some(cursor)) = (self.link.agent().cloned(), self.transcript.older().cloned()) else {
+            return;
+        };
         self.reads.older = OlderRead::Running;
         self.calls.spawn(async move {
             let older = agent.older_history(&cursor, limit).await;

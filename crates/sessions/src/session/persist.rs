@@ -99,7 +99,8 @@ impl SessionActor {
         let is_idle = self.persist.queue.is_empty();
         // Newer options replace queued ones; those that are being written stay.
         if matches!(write, Write::Options(_))
-            && let Some(queued) = self.persist.queue.iter_mut().skip(1).find(|queued| matches!(queued, Write::Options(_)))
+            && let Some(queued) =
+                self.persist.queue.iter_mut().skip(1).find(|queued| matches!(queued, Write::Options(_)))
         {
             *queued = write;
             return;
@@ -142,9 +143,11 @@ impl SessionActor {
     /// The agent was given a message under its present id, so it has a record of the session.
     pub(super) fn was_prompted(&mut self) {
         let agent_id = self.persist.agent_id.clone();
-        let is_saved = self.hub.catalog().session(&self.id).is_some_and(|record| {
-            record.prompted && record.current_agent_id() == agent_id
-        });
+        let is_saved = self
+            .hub
+            .catalog()
+            .session(&self.id)
+            .is_some_and(|record| record.prompted && record.current_agent_id() == agent_id);
         if std::mem::replace(&mut self.persist.prompted, true) || is_saved {
             return;
         }

@@ -90,12 +90,24 @@ pub(super) enum TurnPhase {
     #[default]
     Idle,
     /// A message is on its way to the agent, by this call.
-    Sending { call: CallId, window: Option<Requester>, cancels: Vec<PendingCancel> },
+    Sending {
+        call: CallId,
+        window: Option<Requester>,
+        cancels: Vec<PendingCancel>,
+    },
     /// The agent has accepted a message, and its turn has not begun here. Somebody waits for that.
-    Accepted { window: Option<Requester>, cancels: Vec<PendingCancel> },
-    Running { cancels: Vec<PendingCancel> },
+    Accepted {
+        window: Option<Requester>,
+        cancels: Vec<PendingCancel>,
+    },
+    Running {
+        cancels: Vec<PendingCancel>,
+    },
     /// The turn brought more than a turn may and has ended here. The agent was asked to end it too.
-    FloodStop { turn: TurnId, held: Option<HeldMessage> },
+    FloodStop {
+        turn: TurnId,
+        held: Option<HeldMessage>,
+    },
 }
 
 /// A cancel that the agent was asked for.

@@ -149,13 +149,18 @@ impl SessionActor {
     fn turn_started(&mut self) -> Vec<Requester> {
         // An agent that begins another turn has ended the one that was stopped.
         self.refuse_held(&ServiceError::TurnInProgress);
+        // Under an id that the agent took later any turn counts: the message that began it may have been confirmed before.
+        let is_ours = matches!(self.turn, TurnPhase::Sending { .. } | TurnPhase::Accepted { .. });
+        let is_prompted = is_ours || *self.persist.agent_id() != self.id.agent_session_id();
         let (window, cancels) = match std::mem::take(&mut self.turn) {
             TurnPhase::Sending { window, cancels, .. } | TurnPhase::Accepted { window, cancels } => (window, cancels),
             TurnPhase::Running { cancels } => (None, cancels),
             TurnPhase::Idle | TurnPhase::FloodStop { .. } => (None, Vec::new()),
         };
         self.turn = TurnPhase::Running { cancels };
-        self.was_prompted();
+        if is_prompted {
+            self.was_prompted();
+        }
         window.into_iter().collect()
     }
 
