@@ -18,7 +18,6 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "session:output": { sessionId: "string", itemId: "string", html: "array" },
   "session:archived": { sessionId: "string" },
   "session:restored": { sessionId: "string", session: "object" },
-  "session:renamed": { sessionId: "string", newSessionId: "string" },
   "session:title-updated": { sessionId: "string", title: "string" },
   "session:state": { sessionId: "string", lastActiveAt: "string", attention: "string", continuity: "string" },
   "session:facts": { sessionId: "string", facts: "object" },

@@ -161,10 +161,6 @@ function heard(frame) {
   if (frame.type === "project:added") void actions.listSessions(frame.project.id);
   if (frame.type === "session:archived") workspace.close(frame.sessionId);
   if (frame.type === "agent:status" && frame.status === "connected") workspace.connected(frame.cliType);
-  if (frame.type === "session:renamed") {
-    workspace.rename(frame.sessionId, frame.newSessionId);
-    portlets.rename(frame.sessionId, frame.newSessionId);
-  }
   if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) workspace.close(id);
   portlets.deliver(frame);
 }

@@ -242,17 +242,6 @@ export function mountPortlets(root, { store, request, spoke }) {
         else close(portlet);
       }
     },
-    /** @param {string} from @param {string} to */
-    rename(from, to) {
-      const portlet = portlets.get(from);
-      if (!portlet) return;
-      portlets.delete(from);
-      portlet.sessionId = to;
-      portlet.frame.dataset.session = to;
-      portlets.set(to, portlet);
-      if (current === from) current = to;
-      tellContext(portlet);
-    },
     /** Hands a message to the portlets it concerns. @param {ServerFrame} frame */
     deliver(frame) {
       const { requestId: _, ...message } = /** @type {any} */ (frame);

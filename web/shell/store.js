@@ -156,12 +156,6 @@ export function createStore() {
       case "session:archived":
         drop(frame.sessionId);
         break;
-      case "session:renamed": {
-        const session = state.sessions.get(frame.sessionId);
-        drop(frame.sessionId);
-        if (session) put({ ...session, id: frame.newSessionId });
-        break;
-      }
       case "session:title-updated":
         patch(frame.sessionId, { title: frame.title });
         break;

@@ -44,16 +44,6 @@ export function moveTab(tabs, id, to) {
 }
 
 /**
- * @param {Tabs} tabs
- * @param {string} from
- * @param {string} to
- * @returns {Tabs}
- */
-export function renameTab(tabs, from, to) {
-  return { order: tabs.order.map((id) => (id === from ? to : id)), active: tabs.active === from ? to : tabs.active };
-}
-
-/**
  * Opens tabs again that were closed since, each at its place among those that stayed.
  * @param {Tabs} tabs
  * @param {Tabs} before How it was.

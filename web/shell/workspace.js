@@ -1,7 +1,7 @@
 // workspace.js: what is open and what is in front: tabs, sessions being made, and failures to make one. Each window has tabs
 // of its own; one that is new begins with those of all.
 import { load, own, save } from "../shared/storage.js";
-import { closeTab, fromStored, mergeTabs, moveTab, openTab, renameTab, restoreTabs, toStored } from "./tabs-model.js";
+import { closeTab, fromStored, mergeTabs, moveTab, openTab, restoreTabs, toStored } from "./tabs-model.js";
 
 /** @typedef {import("./pages.js").Start} Start */
 /** @typedef {import("./pages.js").Failure} Failure */
@@ -62,11 +62,6 @@ export function createWorkspace(changed) {
     /** Moves the tab in front by one place. @param {number} step */
     moveCurrent(step) {
       if (tabs.active !== null) set(moveTab(tabs, tabs.active, tabs.order.indexOf(tabs.active) + step));
-    },
-    /** @param {string} from @param {string} to */
-    rename(from, to) {
-      used = used.map((id) => (id === from ? to : id));
-      set(renameTab(tabs, from, to));
     },
     /** Closes all other tabs. @param {(id: string) => boolean} wanted @returns {number} How many were closed. */
     keepOnly(wanted) {

@@ -26,7 +26,7 @@ pub(crate) fn token(directory: &DataDirectory) -> Result<(String, Vec<String>), 
                     path.display()
                 ));
             }
-            return Ok((found, told(notices)));
+            return Ok((found, logged(notices)));
         }
         // An empty or shortened secret must never open the door.
         let aside = directory.set_aside(TOKEN_FILE, "damaged")?;
@@ -38,10 +38,10 @@ pub(crate) fn token(directory: &DataDirectory) -> Result<(String, Vec<String>), 
     }
     let token = random_secret().map_err(storage)?;
     directory.replace(TOKEN_FILE, format!("{token}\n").as_bytes())?;
-    Ok((token, told(notices)))
+    Ok((token, logged(notices)))
 }
 
-fn told(notices: Vec<String>) -> Vec<String> {
+fn logged(notices: Vec<String>) -> Vec<String> {
     notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     notices
 }

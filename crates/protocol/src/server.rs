@@ -95,9 +95,6 @@ pub enum ServerMessage {
     /// An archived session is back.
     #[serde(rename = "session:restored")]
     SessionRestored { session_id: SessionId, session: SessionSummary },
-    /// A session goes on under another id, because its agent changed it.
-    #[serde(rename = "session:renamed")]
-    SessionRenamed { session_id: SessionId, new_session_id: SessionId },
     #[serde(rename = "session:title-updated")]
     SessionTitleUpdated { session_id: SessionId, title: String },
     #[serde(rename = "session:state")]

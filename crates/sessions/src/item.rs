@@ -17,7 +17,7 @@ use upserts::{ItemBody, ItemUpdate, Text};
 use crate::frame::{Frame, WeakFrame};
 use crate::outbox::WindowKind;
 use crate::view::{self, Rendered};
-use providers::fault::contained_now;
+use providers::catch_panic::catch_panic_now;
 
 /// Final items whose rendering is kept at hand, for windows that read the same and for the next one that opens the
 /// session. Older ones are rendered anew when someone asks.
@@ -454,7 +454,7 @@ impl Making {
         if !self.is_plain {
             let made = self.made.get_or_insert_default();
             made.rendered_bytes = update.weight_bytes();
-            match contained_now(|| made.rendered.bring_up_to_date(update, sent)) {
+            match catch_panic_now(|| made.rendered.bring_up_to_date(update, sent)) {
                 Ok(view) => return view,
                 Err(fault) => tracing::error!(item = %update.item_id, %fault, "an item could not be rendered"),
             }

@@ -131,13 +131,10 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
     outbox.push_state(&session(), say("its own state"));
     outbox.push_item(&other, 2, &b);
     outbox.push(After::Nothing, say("a project"));
-    // Neither passes what is told before it, nor is it passed.
-    let renamed = ServerMessage::SessionRenamed { session_id: session(), new_session_id: other.clone() };
+    // It neither overtakes what was sent before it, nor is it overtaken.
     let removed = ServerMessage::ProjectRemoved { project_id: protocol::ProjectId::parse("p").unwrap() };
-    for message in [renamed, removed] {
-        outbox.push(After::of(&message), Frame::of(message, None));
-    }
-    outbox.push(After::Session(other), say("under the other id"));
+    outbox.push(After::of(&removed), Frame::of(removed, None));
+    outbox.push(After::Session(other), say("of the other session"));
     assert_eq!(content(&next(&mut frames).await), "short");
     assert_eq!(next(&mut frames).await["message"], "a project");
     let rest = [
@@ -152,10 +149,8 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
     // Two are made at once: either may be first.
     words.sort_by_key(|word| ["c", "d"].iter().position(|of_crowd| of_crowd == word));
     assert_eq!(words, ["a", "its own end", "its own state", "c", "d"]);
-    for kind in ["session:renamed", "project:removed"] {
-        assert_eq!(next(&mut frames).await["type"], kind);
-    }
-    assert_eq!(next(&mut frames).await["message"], "under the other id");
+    assert_eq!(next(&mut frames).await["type"], "project:removed");
+    assert_eq!(next(&mut frames).await["message"], "of the other session");
     assert!(outbox.lock().queue.is_empty());
     outbox.finish();
     assert!(frames.next().await.is_none());

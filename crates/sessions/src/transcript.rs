@@ -7,16 +7,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use protocol::{ItemId, Origin, TurnEvent, TurnId, TurnRecord, TurnRecordStatus, TurnStatus, UpsertStatus};
-use providers::{History, HistoryCursor};
+use providers::HistoryCursor;
 use upserts::{ItemBody, ItemUpdate, Text};
 
 use crate::item::{ItemCell, Kept};
+use crate::session::HistoryPage;
 
 /// What is kept of one session. Years of talk, or some hundred pictures.
 const KEPT_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// The item in place of what was let go.
-const LET_GO_ID: &str = "let-go";
-const LET_GO_TEXT: &str = "The earlier part of this conversation is no longer kept here, to spare memory. \
+const EVICTED_ID: &str = "let-go";
+const EVICTED_TEXT: &str = "The earlier part of this conversation is no longer kept here, to spare memory. \
     What the agent keeps of it is shown after the next start of Liminal Builder.";
 
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ pub(crate) struct Transcript {
     weight_bytes: usize,
     older: Option<HistoryCursor>,
     /// The newest number among the items that were let go: who has not seen all of those cannot be told the rest.
-    let_go: u64,
+    evicted: u64,
     seq: u64,
     /// The last number used for this session before; older numbers mean nothing here.
     base: u64,
@@ -55,7 +56,7 @@ impl Transcript {
 
     /// Whether a window that has seen all up to this number can be told the rest.
     pub(crate) fn can_go_on_from(&self, seq: u64) -> bool {
-        seq <= self.seq && (self.base == 0 || seq > self.base) && seq >= self.let_go
+        seq <= self.seq && (self.base == 0 || seq > self.base) && seq >= self.evicted
     }
 
     /// The turn that runs, and the items that are still open.
@@ -152,7 +153,7 @@ impl Transcript {
             count += 1;
         }
         for cell in self.cells.drain(..count) {
-            self.let_go = self.let_go.max(cell.seq());
+            self.evicted = self.evicted.max(cell.seq());
             self.by_id.remove(cell.id());
         }
         let Some(first) = self.cells.first().map(|cell| cell.update()).filter(|_| count > 0) else { return };
@@ -160,11 +161,11 @@ impl Transcript {
         self.turns.drain(..left);
         self.older = None;
         let notice = ItemUpdate {
-            item_id: ItemId::from_foreign(LET_GO_ID),
+            item_id: ItemId::from_foreign(EVICTED_ID),
             parent_item_id: None,
             status: UpsertStatus::Complete,
             error: None,
-            body: ItemBody::Message { text: Text::from(LET_GO_TEXT), origin: Origin::System },
+            body: ItemBody::Message { text: Text::from(EVICTED_TEXT), origin: Origin::System },
             ..first
         };
         // For whoever opens the session from now on; windows that show the items keep them.
@@ -186,8 +187,8 @@ impl Transcript {
     }
 
     /// The line that stands for what was let go, if anything was.
-    pub(crate) fn let_go_notice(&self) -> Option<&Arc<ItemCell>> {
-        self.by_id.get(&ItemId::from_foreign(LET_GO_ID))
+    pub(crate) fn evicted_notice(&self) -> Option<&Arc<ItemCell>> {
+        self.by_id.get(&ItemId::from_foreign(EVICTED_ID))
     }
 
     fn turn_mut(&mut self, id: &str) -> Option<&mut TurnRecord> {
@@ -195,20 +196,20 @@ impl Transcript {
     }
 
     /// The past of a session that was just loaded. Gives its items with their numbers.
-    pub(crate) fn load(&mut self, history: History) -> Vec<(u64, Arc<ItemCell>)> {
-        self.older = history.older;
-        self.turns = history.turns;
-        let items = history.items.into_iter().map(|update| self.upsert(update)).collect();
+    pub(crate) fn load(&mut self, page: HistoryPage) -> Vec<(u64, Arc<ItemCell>)> {
+        self.older = page.older;
+        self.turns = page.turns;
+        let items = page.items.into_iter().map(|update| self.upsert(update)).collect();
         self.weigh();
         items
     }
 
     /// An older stretch, put in front. Items known already keep their place.
-    pub(crate) fn prepend(&mut self, history: History) {
+    pub(crate) fn prepend(&mut self, page: HistoryPage) {
         // A cursor that leads nowhere would be followed for ever.
-        self.older = history.older.filter(|older| self.older.as_ref() != Some(older));
-        let mut cells = Vec::with_capacity(history.items.len() + self.cells.len());
-        for update in history.items {
+        self.older = page.older.filter(|older| self.older.as_ref() != Some(older));
+        let mut cells = Vec::with_capacity(page.items.len() + self.cells.len());
+        for update in page.items {
             if !self.by_id.contains_key(&update.item_id) {
                 // Older than any number a window may hold, so no window waits for it.
                 let cell = ItemCell::new(update, 0, &self.kept);
@@ -220,7 +221,7 @@ impl Transcript {
         self.weighed += cells.len();
         cells.append(&mut self.cells);
         self.cells = cells;
-        let mut turns = history.turns;
+        let mut turns = page.turns;
         turns.retain(|turn| self.turns.iter().all(|known| known.turn_id != turn.turn_id));
         turns.append(&mut self.turns);
         self.turns = turns;

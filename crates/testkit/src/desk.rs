@@ -213,9 +213,6 @@ impl Screen {
                 self.seq = *seq;
                 self.records.clone_from(turns);
             }
-            ServerMessage::SessionRenamed { session_id, new_session_id } if *session_id == self.session => {
-                self.session = new_session_id.clone();
-            }
             ServerMessage::SessionUpsert { session_id, seq, payload } if *session_id == self.session => {
                 self.seqs.push(*seq);
                 self.seq = self.seq.max(*seq);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { closeTab, fromStored, mergeTabs, moveTab, NO_TABS, openTab, renameTab, restoreTabs, toStored } from "../../shell/tabs-model.js";
+import { closeTab, fromStored, mergeTabs, moveTab, NO_TABS, openTab, restoreTabs, toStored } from "../../shell/tabs-model.js";
 
 const abc = ["a", "b", "c"].reduce(openTab, NO_TABS);
 
@@ -19,7 +19,6 @@ test("TC-4.6a: a tab moves to its new place, never past the ends", () => {
   assert.deepEqual(moveTab(abc, "c", -1).order, ["c", "a", "b"]);
   assert.equal(moveTab(abc, "x", 0), abc);
 });
-test("a session that goes on under another id keeps its tab", () => assert.deepEqual(renameTab(abc, "c", "d"), { order: ["a", "b", "d"], active: "d" }));
 test("TC-4.6b: what is stored comes back", () => {
   const moved = moveTab(abc, "c", 0);
   assert.deepEqual(fromStored(JSON.parse(JSON.stringify(toStored(moved)))), moved);

@@ -6,7 +6,7 @@
 mod http;
 mod window;
 
-use catalog::{DirectoryState, Visit};
+use catalog::{DirectoryState, Inspection};
 use tokio::net::TcpStream;
 
 use crate::commands::{Exit, Failure};
@@ -24,7 +24,7 @@ pub(crate) struct Server {
 impl Server {
     /// The server that holds this data directory. The secret is for it alone: the lock proves that it is the one that
     /// wrote the address, so that nobody who took the port of a dead server is ever given the secret.
-    pub(crate) fn find(visit: &Visit) -> Result<Self, Failure> {
+    pub(crate) fn find(visit: &Inspection) -> Result<Self, Failure> {
         // What others could have put there may lead anywhere.
         if let Ok(DirectoryState::Refused(error)) = visit.directory_state() {
             let advice = error.advice().unwrap_or_default();

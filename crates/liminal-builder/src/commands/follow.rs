@@ -35,7 +35,6 @@ impl Follower {
         Self { session, transcript: (!as_json).then(Transcript::conversation), attention: Attention::Idle }
     }
 
-    /// It may change: an agent can go on under another id.
     pub(crate) fn session(&self) -> &SessionId {
         &self.session
     }
@@ -64,9 +63,6 @@ impl Follower {
                 ServerMessage::Error(error) => transcript.say(Style::Bad, &error.message)?,
                 _ => {}
             },
-        }
-        if let ServerMessage::SessionRenamed { new_session_id, .. } = message {
-            self.session = new_session_id.clone();
         }
         Ok(())
     }
@@ -111,7 +107,6 @@ fn about(message: &ServerMessage) -> Option<&SessionId> {
         | ServerMessage::SessionTurn { session_id, .. }
         | ServerMessage::SessionArchived { session_id }
         | ServerMessage::SessionRestored { session_id, .. }
-        | ServerMessage::SessionRenamed { session_id, .. }
         | ServerMessage::SessionTitleUpdated { session_id, .. }
         | ServerMessage::SessionState { session_id, .. }
         | ServerMessage::SessionFacts { session_id, .. } => Some(session_id),

@@ -21,7 +21,7 @@ mod usage;
 
 use std::process::ExitCode;
 
-use catalog::Visit;
+use catalog::Inspection;
 use clap::Subcommand;
 
 use crate::client::Server;
@@ -82,7 +82,7 @@ pub(crate) fn run(command: &Command, settings: &Settings) -> ExitCode {
 async fn obey(command: &Command, settings: &Settings) -> Result<ExitCode, Failure> {
     let unusable = |error: String| Failure::new("STORAGE_FAILED", error);
     let data_dir = settings.files.data_dir().map_err(|error| Failure::usage(format!("{error:#}")))?;
-    let visit = Visit::new(&data_dir).map_err(|error| unusable(error.to_string()))?;
+    let visit = Inspection::new(&data_dir).map_err(|error| unusable(error.to_string()))?;
     let server = || Server::find(&visit);
     match command {
         Command::List(args) => list::run(args, &server()?).await,

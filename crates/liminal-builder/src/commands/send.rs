@@ -58,7 +58,6 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
     let past = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
-    // Under the id it has now: opening may have given it another.
     let ServerMessage::SessionHistory { session_id, .. } = past.frame.message else {
         return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));
     };
@@ -89,7 +88,7 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
             }
         }
         // What another turn still says is no part of this answer.
-        if turn.is_none() && !matches!(heard.frame.message, ServerMessage::SessionRenamed { .. }) {
+        if turn.is_none() {
             continue;
         }
         follower.take(&heard)?;

@@ -177,8 +177,8 @@ async fn what_is_asked_after_a_session_was_killed_in_loading_is_served_when_that
     let refused = seat.until("the refusal", |frame| frame.request_id.as_ref() == Some(&before)).await;
     assert!(matches!(refused.message, ServerMessage::Error(_)), "it was asked before the kill");
     loads.send(true).unwrap();
-    // What was loaded is being ended, and that takes its time.
-    stage.puppet.until_called("kill", 3).await;
+    // What was loaded is being closed, and that takes its time.
+    stage.puppet.until_called("kill", 2).await;
     let opened = seat.ask(open(&session, None)).await;
     seat.ask(send(&session)).await;
     assert_eq!(stage.puppet.count("load"), 1);
@@ -197,7 +197,7 @@ async fn a_window_stays_joined_when_its_session_cannot_be_loaded_again() {
     stage.puppet.fail("load");
     assert!(matches!(seat.call(send(&session)).await, ServerMessage::Error(_)));
     stage.puppet.heal();
-    stage.puppet.has_past(2);
+    stage.puppet.has_history(2);
     // Another one brings it back, by HTTP.
     stage.hub.load_session(&session).await.unwrap();
     for _ in 0..2 {

@@ -159,10 +159,10 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
     assert!(claudes_in(&project).is_disjoint(&first));
 }
 
-/// `/clear` begins another conversation in the same process: the record follows, and after a restart the session is
-/// listed once and opens with what came after.
+/// `/clear` begins another conversation in the same process: the record has the agent's new id, ours stays, and after a
+/// restart the session is listed once and opens with what came after.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_clear_the_session_is_kept_under_its_new_id() {
+async fn after_clear_the_session_keeps_its_id_and_continues_with_what_came_after() {
     let model = ScriptedModel::start().await.unwrap();
     let mut desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
     let mut window = desk.app.window().await;
@@ -172,20 +172,24 @@ async fn after_clear_the_session_is_kept_under_its_new_id() {
     screen.until(&mut window, "the first answer", |screen| ends(screen) == 1).await;
     send(&mut window, &session.id, "/clear").await;
     screen.until(&mut window, "the end of /clear", |screen| ends(screen) == 2).await;
-    let renamed = within("the new id", async {
+    let file = desk.app.data_dir().join("sessions.json");
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+    within("the agent's new id", async {
         loop {
-            let sessions = desk.sessions(&mut window).await;
-            assert_eq!(sessions.len(), 1);
-            if sessions[0].id != session.id {
-                return sessions[0].id.clone();
+            let saved: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            let record = &saved["sessions"][0];
+            assert_eq!(record["id"], session.id.as_str());
+            if record["agentSessionId"].is_string() {
+                return;
             }
+            looks.tick().await;
         }
     })
     .await;
-    let answer = window.call(&ClientMessage::SessionOpen { session_id: renamed.clone(), since: None }).await;
+    let answer = window.call(&ClientMessage::SessionOpen { session_id: session.id.clone(), since: None }).await;
     assert!(matches!(answer, ServerMessage::SessionHistory { .. }), "{answer:?}");
-    let mut screen = Screen::open(&mut window, &renamed).await;
-    send(&mut window, &renamed, "say:after it").await;
+    let mut screen = Screen::open(&mut window, &session.id).await;
+    send(&mut window, &session.id, "say:after it").await;
     screen.until(&mut window, "the answer", |screen| text(screen).contains("after it")).await;
     screen.until(&mut window, "its end", |screen| screen.items.last().is_some_and(|item| item.status.is_final())).await;
     desk.app.interrupt();
@@ -194,7 +198,7 @@ async fn after_clear_the_session_is_kept_under_its_new_id() {
     let desk = desk.again_with(|builder| builder.with_claude(&model)).await;
     let mut window = desk.app.window().await;
     let sessions = desk.sessions(&mut window).await;
-    assert_eq!(sessions.iter().map(|session| &session.id).collect::<Vec<_>>(), [&renamed]);
-    let screen = Screen::open(&mut window, &renamed).await;
+    assert_eq!(sessions.iter().map(|session| &session.id).collect::<Vec<_>>(), [&session.id]);
+    let screen = Screen::open(&mut window, &session.id).await;
     assert!(text(&screen).contains("after it") && !text(&screen).contains("before it"), "{}", text(&screen));
 }

@@ -1,7 +1,7 @@
-//! The first message of a session whose agent has nothing of it any more: such an agent begins it anew, under another id.
-//! Who holds the id from before still reaches it.
+//! The first message of a session whose agent has nothing of it any more: such an agent creates it again, under another id
+//! of its own. The session keeps its id.
 
-use protocol::{ServerMessage, SessionId, TurnEvent, TurnRecord, TurnRecordStatus, TurnStatus};
+use protocol::{SessionId, TurnEvent, TurnRecord, TurnRecordStatus, TurnStatus};
 use serde_json::{Value, json};
 use testkit::{Desk, Screen, Window};
 
@@ -23,7 +23,7 @@ async fn asked(desk: &Desk, method: &str, session: &str, what: &str, body: Optio
 async fn converses(desk: &Desk, window: &mut Window, session: &str, content: &str) {
     let sent = asked(desk, "POST", session, "send", Some(&json!({"content": content}))).await;
     let turn = sent["turnId"].as_str().unwrap();
-    let id = SessionId::parse(listed(desk).await["id"].as_str().unwrap()).unwrap();
+    let id = SessionId::parse(session).unwrap();
     let mut screen = Screen::open(window, &id).await;
     // It may have ended before the window looked.
     let is_completed = |screen: &Screen| {
@@ -44,6 +44,13 @@ async fn listed(desk: &Desk) -> Value {
     sessions[0].clone()
 }
 
+/// The agent's id in the record of the one session there is.
+fn agent_session_id(desk: &Desk) -> Option<String> {
+    let saved = std::fs::read(desk.app.data_dir().join("sessions.json")).unwrap();
+    let saved: Value = serde_json::from_slice(&saved).unwrap();
+    saved["sessions"][0]["agentSessionId"].as_str().map(ToOwned::to_owned)
+}
+
 #[tokio::test]
 async fn a_session_that_was_ended_before_its_first_message_takes_it_by_the_id_it_was_created_with() {
     let desk = Desk::start().await;
@@ -53,9 +60,9 @@ async fn a_session_that_was_ended_before_its_first_message_takes_it_by_the_id_it
     converses(&desk, &mut window, &id, "say:the first").await;
     let session = listed(&desk).await;
     assert_eq!(session["title"], "say:the first");
-    assert_ne!(session["id"], id.as_str(), "the agent began it anew");
+    assert_eq!(session["id"], id.as_str(), "the agent created it again, and our id stays");
+    assert!(agent_session_id(&desk).is_some_and(|agent_id| !id.ends_with(&agent_id)), "the record has the agent's");
 
-    // Everything else that is asked by the old id reaches it too, and says the new one.
     assert_eq!(asked(&desk, "POST", &id, "load", None).await["sessionId"], session["id"]);
     let status = asked(&desk, "GET", &id, "status", None).await;
     assert_eq!((&status["sessionId"], &status["isAlive"]), (&session["id"], &json!(true)));
@@ -69,13 +76,13 @@ async fn a_session_that_was_ended_before_its_first_message_takes_it_by_the_id_it
 }
 
 #[tokio::test]
-async fn loading_a_session_that_the_agent_begins_anew_says_the_id_by_which_it_goes_on() {
+async fn loading_a_session_that_the_agent_creates_again_keeps_its_id() {
     let desk = Desk::start().await;
     let id = created(&desk).await;
     asked(&desk, "POST", &id, "kill", None).await;
     let loaded = asked(&desk, "POST", &id, "load", None).await;
     assert_eq!(loaded["sessionId"], listed(&desk).await["id"]);
-    assert_ne!(loaded["sessionId"], id.as_str());
+    assert_eq!(loaded["sessionId"], id.as_str());
     let mut window = desk.app.window().await;
     converses(&desk, &mut window, loaded["sessionId"].as_str().unwrap(), "say:hello").await;
 }
@@ -95,9 +102,10 @@ async fn a_session_without_a_message_takes_its_first_one_after_a_restart_and_kee
     desk.app.ended().await;
 
     let desk = desk.again().await;
-    let new = SessionId::parse(session["id"].as_str().unwrap()).unwrap();
-    let screen = Screen::open(&mut desk.app.window().await, &new).await;
-    assert_eq!((&screen.session, screen.said()), (&new, vec!["the first"]));
+    assert_eq!(session["id"], id.as_str());
+    let id = SessionId::parse(id).unwrap();
+    let screen = Screen::open(&mut desk.app.window().await, &id).await;
+    assert_eq!((&screen.session, screen.said()), (&id, vec!["the first"]));
 }
 
 #[tokio::test]
@@ -115,12 +123,9 @@ async fn windows_and_commands_reach_it_as_well() {
         assert_eq!(output.status.code(), Some(0), "{words}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{}\n", message.strip_prefix("say:").unwrap()));
     }
-    let renamed =
-        watcher.until("its new id", |frame| matches!(frame.message, ServerMessage::SessionRenamed { .. })).await;
-    let ServerMessage::SessionRenamed { session_id, new_session_id } = renamed.message else { panic!() };
-    assert_eq!(session_id.as_str(), id);
     let session = listed(&desk).await;
-    assert_eq!((&session["id"], &session["title"]), (&json!(new_session_id), &json!("say:the first")));
+    assert_eq!((&session["id"], &session["title"]), (&json!(id), &json!("say:the first")));
+    let session_id = SessionId::parse(id.as_str()).unwrap();
     let output = desk.app.run(&["attach", "--wait", &id]).await;
     assert!(String::from_utf8_lossy(&output.stdout).contains("the second"), "{output:?}");
     assert_eq!(Screen::open(&mut watcher, &session_id).await.said(), ["the first", "the second"]);

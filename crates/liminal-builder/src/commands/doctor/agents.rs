@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use catalog::Visit;
+use catalog::Inspection;
 use protocol::AgentInfo;
 use providers::{Login, Provider, ProviderError};
 
@@ -14,7 +14,7 @@ use crate::settings::Agents;
 
 const AGENTS: &str = "Agents";
 
-pub(super) async fn look(settings: &Agents, visit: &Visit, start: bool, report: &mut Report) -> Result<(), Failure> {
+pub(super) async fn look(settings: &Agents, visit: &Inspection, start: bool, report: &mut Report) -> Result<(), Failure> {
     // An empty directory to work in, which is also where the demo agent would keep its sessions.
     let scratch = match tempfile::tempdir() {
         Ok(scratch) => scratch,

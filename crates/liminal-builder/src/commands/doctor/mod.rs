@@ -11,7 +11,7 @@ mod system;
 
 use std::process::ExitCode;
 
-use catalog::Visit;
+use catalog::Inspection;
 use serde::Serialize;
 use serde_json::json;
 
@@ -67,7 +67,7 @@ impl Finding {
     }
 }
 
-pub(crate) async fn run(args: &Args, settings: &Settings, visit: &Visit) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(args: &Args, settings: &Settings, visit: &Inspection) -> Result<ExitCode, Failure> {
     let mut report = Report { as_json: args.json, findings: Vec::new() };
     report.add_all(files::look(visit))?;
     report.add(system::open_files(agent_process::reachable_open_files()))?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use catalog::Visit;
+use catalog::Inspection;
 use hyper::StatusCode;
 use protocol::http::HealthBody;
 
@@ -19,7 +19,7 @@ const PAGE: &str = "Page";
 /// A server that takes longer does not work.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-pub(super) async fn look(visit: &Visit, listening: &Listening) -> Vec<Finding> {
+pub(super) async fn look(visit: &Inspection, listening: &Listening) -> Vec<Finding> {
     match visit.server() {
         Ok(None) => {
             vec![Finding::note(SERVER, "not running", "Start it with `liminal-builder`."), port(listening).await]

@@ -1,4 +1,4 @@
-//! What the server before this one left to be seen. Read from the catalog at the start; no agent is asked.
+//! What nobody had seen when the last server stopped. Read from the catalog at the start; no agent is asked.
 
 use std::collections::HashMap;
 

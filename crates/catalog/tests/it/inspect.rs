@@ -3,18 +3,18 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use catalog::{DirectoryState, ListState, TokenState, Visit};
+use catalog::{DirectoryState, Inspection, ListState, TokenState};
 
 use crate::support::{Fixture, Home};
 
-fn visit(home: &Home) -> Visit {
-    Visit::new(&home.data()).unwrap()
+fn inspection(home: &Home) -> Inspection {
+    Inspection::new(&home.data()).unwrap()
 }
 
 #[test]
 fn a_directory_that_is_not_there_is_not_made() {
     let home = Home::new();
-    let visit = visit(&home);
+    let visit = inspection(&home);
     assert!(matches!(visit.directory_state().unwrap(), DirectoryState::Missing));
     assert_eq!(visit.server().unwrap(), None);
     assert_eq!(visit.token().unwrap(), None);
@@ -29,17 +29,17 @@ fn the_server_that_holds_the_directory_is_named_and_a_dead_one_is_not() {
     let home = Home::new();
     let mut server = Fixture::serve(&home.data());
     server.ask("announce http://127.0.0.1:3000");
-    let holder = visit(&home).server().unwrap().expect("it runs");
+    let holder = inspection(&home).server().unwrap().expect("it runs");
     assert_eq!((holder.pid, holder.address.as_deref()), (Some(server.pid()), Some("http://127.0.0.1:3000")));
     server.kill();
-    assert_eq!(visit(&home).server().unwrap(), None, "its file is still there, and names nobody");
+    assert_eq!(inspection(&home).server().unwrap(), None, "its file is still there, and names nobody");
 }
 
 #[test]
 fn a_visitor_is_in_no_servers_way() {
     let home = Home::new();
     drop(home.open());
-    let visit = visit(&home);
+    let visit = inspection(&home);
     let visiting = std::thread::scope(|scope| {
         let visitor = scope.spawn(|| (0..20_000).filter(|_| visit.server().unwrap().is_some()).count());
         for _ in 0..20 {
@@ -54,7 +54,7 @@ fn a_visitor_is_in_no_servers_way() {
 fn the_secret_and_its_faults_are_seen_and_left_as_they_are() {
     let home = Home::new();
     let token = home.open().token(&mut Vec::new()).unwrap();
-    let visit = visit(&home);
+    let visit = inspection(&home);
     assert_eq!(visit.token().unwrap(), Some(token.clone()));
     assert_eq!(visit.token_state().unwrap(), TokenState::Good);
 
@@ -70,7 +70,7 @@ fn the_secret_and_its_faults_are_seen_and_left_as_they_are() {
 fn lists_are_judged_without_being_mended() {
     let home = Home::new();
     drop(home.open());
-    let visit = visit(&home);
+    let visit = inspection(&home);
     let file = home.data().join("projects.json");
     let judged = |text: &str| {
         fs::write(&file, text).unwrap();

@@ -1,23 +1,55 @@
-//! A session's past: what came of loading it, and its older stretches.
+//! A session's history: loading it, its older pages, and what our own record adds to it.
+
+use std::sync::Arc;
 
 use catalog::{LastTurn, TurnEnd};
-use protocol::{Continuity, ItemId, Origin, SessionId, TurnId, TurnRecord, TurnRecordStatus, UpsertStatus};
-use providers::{History, Loaded, ProviderError, ProviderEvent};
+use protocol::{
+    Continuity, ItemId, Origin, SessionFacts, SessionId, TurnId, TurnRecord, TurnRecordStatus, UpsertStatus,
+};
+use providers::{History, HistoryCursor, LoadedSession, OpenedSession, ProviderError, StoredSession};
 use upserts::{ItemBody, ItemUpdate};
 
-use super::{Command, Link, Session};
+use super::phases::{Lifetime, Link};
+use super::{CallResult, OlderRead, SessionActor, SessionCommand, now};
 
-/// Between our note of a message and the agent's.
+/// Between our time of a message and the agent's.
 const CLOCKS_DIFFER_MS: i64 = 1_000;
 
-impl Session {
-    pub(super) fn load_ended(&mut self, loaded: Result<Loaded, ProviderError>) {
-        let is_wanted = !matches!(self.link, Link::Loading { unwanted: true });
-        let is_wanted = is_wanted && !self.closing && self.ending.is_none();
+/// A page of history with its items in their final state.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryPage {
+    pub(crate) items: Vec<ItemUpdate>,
+    pub(crate) turns: Vec<TurnRecord>,
+    pub(crate) facts: SessionFacts,
+    pub(crate) older: Option<HistoryCursor>,
+    pub(crate) continuity: Continuity,
+}
+
+impl From<History> for HistoryPage {
+    /// Takes as long as the page is long: call it beside the session's loop.
+    fn from(History { events, turns, facts, older, continuity }: History) -> Self {
+        Self { items: upserts::fold(events, now()), turns, facts, older, continuity }
+    }
+}
+
+impl SessionActor {
+    pub(super) fn load(&mut self, mut stored: StoredSession) {
+        self.link = Link::Loading;
+        self.shown.watch.loading(true);
+        self.persist.complete(&mut stored);
+        let provider = Arc::clone(&self.provider);
+        self.calls.spawn(async move {
+            let loaded = provider.load_session(stored).await;
+            CallResult::Loaded(loaded.map(|LoadedSession { opened, history }| (opened, history.into())))
+        });
+    }
+
+    pub(super) fn load_ended(&mut self, loaded: Result<(OpenedSession, HistoryPage), ProviderError>) {
+        let is_wanted = matches!((&self.link, &self.lifetime), (Link::Loading, Lifetime::Open));
         match loaded {
-            Ok(loaded) if is_wanted => self.loaded(loaded),
+            Ok((opened, page)) if is_wanted => self.loaded(opened, page),
             Err(error) if is_wanted => self.load_failed(error),
-            Ok(loaded) => self.discard(loaded.session.id),
+            Ok((opened, _)) => self.discard(opened.session),
             Err(error) => {
                 tracing::debug!(session = %self.id, %error, "a session that was ended could not be loaded");
                 self.discarded();
@@ -25,48 +57,34 @@ impl Session {
         }
     }
 
-    fn loaded(&mut self, loaded: Loaded) {
-        self.watch.loading(false);
-        self.watch.continuity(loaded.history.continuity);
-        self.link = Link::Attached(loaded.session.events);
-        self.facts.merge(loaded.history.facts.clone());
+    fn loaded(&mut self, opened: OpenedSession, mut page: HistoryPage) {
+        self.shown.watch.loading(false);
+        self.shown.watch.continuity(page.continuity);
+        let agent_id = opened.agent_id.clone();
+        self.attach(opened);
+        self.facts.merge(page.facts.clone());
         if self.transcript.is_new() {
-            let mut history = loaded.history;
             if let Some(last) = self.hub.catalog().session(&self.id).and_then(|record| record.last_turn) {
-                complete_last_turn(&mut history, &self.id, last);
+                complete_last_turn(&mut page, &self.id, last);
             }
-            for (seq, cell) in self.transcript.load(history) {
+            for (seq, cell) in self.transcript.load(page) {
                 // To windows that were here before it could be loaded.
                 for (_, outbox) in &self.members {
                     outbox.push_item(&self.id, seq, &cell);
                 }
             }
         }
-        let agent_id = loaded.session.id;
-        if agent_id != self.id.agent_session_id() {
-            self.hear(ProviderEvent::IdChanged(agent_id));
-        }
+        self.agent_id_changed(agent_id);
         self.publish_state();
-        if !self.renaming {
-            self.resume_waiting();
-        }
-    }
-
-    /// What would be said under the new id could not be found again, so the agent is not spoken to.
-    pub(super) fn rename_failed(&mut self, new: &SessionId, error: &catalog::CatalogError) {
-        self.renaming = false;
-        self.hub.give_up_rename(&self.id, new);
-        self.load_failed(ProviderError::LoadFailed { detail: format!("its new id could not be saved: {error}") });
-        self.ended = false;
-        self.discard(new.agent_session_id());
+        self.resume_waiting();
     }
 
     pub(super) fn load_failed(&mut self, error: ProviderError) {
         tracing::warn!(session = %self.id, %error, "could not load");
-        self.watch.loading(false);
+        self.shown.watch.loading(false);
         if !self.transcript.is_new() {
-            // What we have stays, and says what it is.
-            self.watch.continuity(Continuity::Copy);
+            // What we have stays, marked as a copy.
+            self.shown.watch.continuity(Continuity::Copy);
         }
         self.publish_state();
         let failure = match error {
@@ -77,25 +95,42 @@ impl Session {
             other => ProviderError::LoadFailed { detail: other.to_string() },
         };
         let failure = failure.into();
-        for command in std::mem::take(&mut self.waiting) {
+        for command in std::mem::take(&mut self.inbox.waiting) {
             command.refuse(&failure, Some(&self.id));
         }
         self.link = self.without_agent();
         self.end_if_useless();
     }
 
-    pub(super) fn older_came(&mut self, older: Result<History, ProviderError>) {
-        self.fetching_older = false;
+    /// Reads an older page, unless one is being read already.
+    pub(super) fn read_older(&mut self, limit: usize) {
+        if self.reads.older == OlderRead::Running {
+            return;
+        }
+        let (Some(agent), Some(cursor)) = (self.link.agent().cloned(), self.transcript.older().cloned()) else {
+            return;
+        };
+        self.reads.older = OlderRead::Running;
+        self.calls.spawn(async move {
+            let older = agent.older_history(&cursor, limit).await;
+            CallResult::Older(older.map(Into::into))
+        });
+    }
+
+    pub(super) fn older_ended(&mut self, older: Result<HistoryPage, ProviderError>) {
+        self.reads.older = OlderRead::Idle;
         match older {
-            // Without a cursor, what it would stand in front of was let go meanwhile.
+            // Without a cursor, what it would stand in front of was evicted meanwhile.
             Ok(_) if self.transcript.older().is_none() => {}
-            Ok(history) => self.transcript.prepend(history),
+            Ok(page) => self.transcript.prepend(page),
             Err(error) => {
-                // Who wanted it is told, and may ask again. Who waits for something else goes on waiting.
+                // Who wanted it gets the error, and may ask again. Who waits for something else goes on waiting.
                 tracing::warn!(session = %self.id, %error, "older history could not be read");
                 let failure = ProviderError::LoadFailed { detail: error.to_string() }.into();
-                let wants_it = |command: &mut Command| matches!(command, Command::Open { .. } | Command::Page { .. });
-                for command in self.waiting.extract_if(.., wants_it) {
+                let wants_it = |command: &mut SessionCommand| {
+                    matches!(command, SessionCommand::Open { .. } | SessionCommand::Page { .. })
+                };
+                for command in self.inbox.waiting.extract_if(.., wants_it) {
                     command.refuse(&failure, Some(&self.id));
                 }
             }
@@ -104,21 +139,21 @@ impl Session {
     }
 
     pub(super) fn resume_waiting(&mut self) {
-        // One by one: if one of them breaks the session, the others are still here to be refused.
-        for _ in 0..self.waiting.len() {
-            if self.waiting.is_empty() {
+        // One by one: if one of them panics, the others are still here to be refused.
+        for _ in 0..self.inbox.waiting.len() {
+            if self.inbox.waiting.is_empty() {
                 return;
             }
-            let command = self.waiting.remove(0);
-            self.obey(command);
+            let command = self.inbox.waiting.remove(0);
+            self.handle(command);
         }
     }
 }
 
-/// Our own record knows what no agent's does: that the server ended in the middle of a turn. It also knows when the turn was
+/// Our own record has what no agent's has: that the server ended in the middle of a turn. It also knows when the turn was
 /// and how it ended, which some agents do not keep. A turn that was cut short and that the agent has no record of is shown
 /// as far as we have it.
-fn complete_last_turn(history: &mut History, session: &SessionId, ours: LastTurn) {
+fn complete_last_turn(history: &mut HistoryPage, session: &SessionId, ours: LastTurn) {
     match matching_turn(history, &ours) {
         Some(turn) => complete(history, &turn, ours),
         None if ours.end != TurnEnd::Completed && !may_be_recorded(history, &ours) => append(history, session, ours),
@@ -126,12 +161,12 @@ fn complete_last_turn(history: &mut History, session: &SessionId, ours: LastTurn
     }
 }
 
-fn is_asked(item: &ItemUpdate) -> bool {
+fn is_prompt(item: &ItemUpdate) -> bool {
     matches!(item.body, ItemBody::Message { origin: Origin::User, .. })
 }
 
-fn asks(item: &ItemUpdate, message: &str) -> bool {
-    let text = item.body.text().filter(|_| is_asked(item));
+fn has_prompt(item: &ItemUpdate, message: &str) -> bool {
+    let text = item.body.text().filter(|_| is_prompt(item));
     text.is_some_and(|text| catalog::title_from(&text.to_string()) == message)
 }
 
@@ -141,35 +176,35 @@ fn is_earlier(turn: &TurnRecord, ours: &LastTurn) -> bool {
 }
 
 /// The turn of the agent's history that our record is about.
-fn matching_turn(history: &History, ours: &LastTurn) -> Option<TurnId> {
-    // An agent may have said something of its own after it.
-    let turn = match history.items.iter().rfind(|item| is_asked(item)) {
-        Some(item) if asks(item, &ours.message) => &item.turn_id,
+fn matching_turn(history: &HistoryPage, ours: &LastTurn) -> Option<TurnId> {
+    // The agent may have begun a turn of its own after it.
+    let turn = match history.items.iter().rfind(|item| is_prompt(item)) {
+        Some(item) if has_prompt(item, &ours.message) => &item.turn_id,
         Some(_) => return None,
         // Of a long turn only the end is loaded.
         None => &history.items.first().filter(|_| history.older.is_some())?.turn_id,
     };
     let last = history.turns.iter().rfind(|record| record.turn_id == *turn)?;
-    // The same words may have begun another turn, before ours or after it, which came to its own end.
+    // The same message may have begun another turn, before ours or after it, which came to its own end.
     let is_later = ours.ended_at.is_some_and(|ended| last.started_at.unix_ms() > ended.unix_ms() + CLOCKS_DIFFER_MS);
     (!is_earlier(last, ours) && !is_later).then(|| turn.clone())
 }
 
 /// The user may have gone on with the session elsewhere, and of a long history only the end is here.
-fn may_be_recorded(history: &History, ours: &LastTurn) -> bool {
+fn may_be_recorded(history: &HistoryPage, ours: &LastTurn) -> bool {
     let is_cut = history.older.is_some() && history.turns.last().is_some_and(|last| !is_earlier(last, ours));
     let recent = history.turns.iter().filter(|turn| !is_earlier(turn, ours)).map(|turn| &turn.turn_id);
     let recent: Vec<_> = recent.collect();
-    is_cut || history.items.iter().any(|item| asks(item, &ours.message) && recent.contains(&&item.turn_id))
+    is_cut || history.items.iter().any(|item| has_prompt(item, &ours.message) && recent.contains(&&item.turn_id))
 }
 
-fn complete(history: &mut History, turn: &TurnId, ours: LastTurn) {
+fn complete(history: &mut HistoryPage, turn: &TurnId, ours: LastTurn) {
     let Some(last) = history.turns.iter_mut().rfind(|record| record.turn_id == *turn) else { return };
     if last.started_at.is_unset() {
         (last.started_at, last.ended_at) = (ours.started_at, ours.ended_at);
-        let asked = history.items.iter_mut().rfind(|item| item.turn_id == *turn && is_asked(item));
-        if let Some(asked) = asked.filter(|item| item.source_timestamp.is_unset()) {
-            asked.source_timestamp = ours.started_at;
+        let prompt = history.items.iter_mut().rfind(|item| item.turn_id == *turn && is_prompt(item));
+        if let Some(prompt) = prompt.filter(|item| item.source_timestamp.is_unset()) {
+            prompt.source_timestamp = ours.started_at;
         }
     }
     match ours.end {
@@ -178,7 +213,7 @@ fn complete(history: &mut History, turn: &TurnId, ours: LastTurn) {
         TurnEnd::Cancelled => {}
         TurnEnd::Error { error_code, error_message } => {
             last.status = TurnRecordStatus::Error;
-            // The agent's own words, where it kept any, say at least as much.
+            // The agent's own message, where it has one, says at least as much.
             last.error_code.get_or_insert(error_code);
             last.error_message.get_or_insert(error_message);
         }
@@ -186,7 +221,7 @@ fn complete(history: &mut History, turn: &TurnId, ours: LastTurn) {
 }
 
 /// Shows the beginning of the message, which is all our record has, and how its turn ended.
-fn append(history: &mut History, session: &SessionId, ours: LastTurn) {
+fn append(history: &mut HistoryPage, session: &SessionId, ours: LastTurn) {
     let turn_id = TurnId::from_foreign(&format!("unanswered.{}", ours.started_at.unix_ms()));
     history.items.push(ItemUpdate {
         item_id: ItemId::from_foreign(turn_id.as_str()),

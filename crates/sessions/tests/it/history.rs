@@ -8,7 +8,7 @@ use crate::puppet::{Seat, Stage, open, send};
 /// A session that has been put down and has so many items behind it.
 async fn with_past(stage: &Stage, seat: &mut Seat, items: u64) -> SessionId {
     let session = stage.create(seat).await;
-    stage.puppet.has_past(items);
+    stage.puppet.has_history(items);
     seat.call(ClientMessage::SessionArchive { session_id: session.clone() }).await;
     stage.puppet.until_called("kill", 1).await;
     seat.call(ClientMessage::SessionRestore { session_id: session.clone() }).await;

@@ -26,7 +26,7 @@ async fn a_session_nobody_looks_at_is_put_away_and_comes_back_with_numbers_that_
     let ServerMessage::SessionTurn { seq: seen, .. } = end.await.message else { panic!() };
     seat.call(ClientMessage::SessionLeave { session_id: session.clone() }).await;
     pass_time().await;
-    stage.puppet.let_go(&session).await;
+    stage.puppet.until_dropped(&session).await;
     let ServerMessage::SessionHistory { since, seq, .. } = seat.call(open(&session, Some(seen))).await else {
         panic!()
     };
@@ -63,7 +63,7 @@ async fn a_panic_in_a_sessions_own_loop_is_shown_and_loses_nothing() {
     speak(&stage, &session).await;
     seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
     seat.call(ClientMessage::SessionSeen { session_id: session.clone() }).await;
-    stage.puppet.fault("keeps");
+    stage.puppet.panic("keeps");
     drop(seat);
     other.call(ClientMessage::ProjectList {}).await;
     pass_time().await;
@@ -89,7 +89,7 @@ async fn a_session_whose_agent_is_lost_says_why() {
         detail: Some("exit code 3: out of memory\nmore".into()),
         ..StatusReport::default()
     };
-    stage.puppet.say(&session, ProviderEvent::Status(lost)).await;
+    stage.puppet.emit(&session, ProviderEvent::Status(lost)).await;
     let told = seat
         .until("the state", |frame| {
             matches!(&frame.message, ServerMessage::SessionState { state, .. } if state.attention == Attention::Disconnected)

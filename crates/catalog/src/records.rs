@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use protocol::{Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
+use protocol::{AgentSessionId, Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
 use serde_json::{Map, Value};
 
-use crate::ending::{LastTurn, Unseen};
 use crate::error::CatalogError;
 use crate::files::FileKind;
+use crate::last_turn::{LastTurn, Unseen};
 use crate::record::{ProjectRecord, SessionRecord};
 use crate::usage::UsageByDay;
 
@@ -53,11 +53,11 @@ pub(crate) enum Change {
     SetTitle(SessionId, String),
     MarkPrompted(SessionId),
     SetOptions(SessionId, BTreeMap<String, String>),
-    SetId { from: SessionId, to: SessionId },
+    SetAgentSessionId(SessionId, AgentSessionId),
 }
 
 impl Change {
-    /// The one file this change is kept in.
+    /// The one file this change is saved in.
     pub(crate) fn file(&self) -> FileKind {
         match self {
             Self::AddProject(_) | Self::RemoveProject(_) | Self::RestoreProject(_) | Self::SetDefaults(..) => {
@@ -68,14 +68,14 @@ impl Change {
             | Self::SetTitle(..)
             | Self::MarkPrompted(_)
             | Self::SetOptions(..)
-            | Self::SetId { .. } => FileKind::Sessions,
+            | Self::SetAgentSessionId(..) => FileKind::Sessions,
         }
     }
 }
 
-/// Everything that is known. Records are shared, so a copy of the books costs pointers, not texts.
+/// Everything that is known. Each record is shared, so a copy of all of them costs pointers, not texts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct Records {
     /// In the order added. One that was removed keeps its place, so that it can be taken back as it was.
     projects: Vec<Entry>,
     /// In the order created. A record is never taken out, so its position is good for ever.
@@ -93,7 +93,7 @@ struct Entry {
     removed: bool,
 }
 
-impl Books {
+impl Records {
     /// In the order added.
     pub(crate) fn projects(&self) -> impl Iterator<Item = &Arc<ProjectRecord>> {
         self.projects.iter().filter(|entry| !entry.removed).map(|entry| &entry.record)
@@ -160,8 +160,8 @@ impl Books {
             Change::SetArchived(id, archived) => self.edit(id, |session| replace(&mut session.archived, archived)),
             Change::SetTitle(id, title) => self.edit(id, |session| replace(&mut session.title, title)),
             Change::MarkPrompted(id) => self.edit(id, |session| replace(&mut session.prompted, &true)),
-            Change::SetOptions(id, options) => self.edit(id, |session| replace(&mut session.chosen_options, options)),
-            Change::SetId { from, to } => self.change_id(from, to),
+            Change::SetOptions(id, options) => self.edit(id, |session| replace(&mut session.options, options)),
+            Change::SetAgentSessionId(id, agent_id) => self.set_agent_session_id(id, agent_id),
         }
     }
 
@@ -201,7 +201,7 @@ impl Books {
         Ok(())
     }
 
-    /// Moves `lastActiveAt` forward and sets the rest. Says whether anything changed.
+    /// Moves `lastActiveAt` forward and sets the other fields. Says whether anything changed.
     pub(crate) fn touch(&mut self, id: &SessionId, touch: &Touch) -> bool {
         let later = |session: &mut SessionRecord| {
             let moves = touch.at > session.last_active_at;
@@ -227,27 +227,16 @@ impl Books {
         Ok(change(Arc::make_mut(session)))
     }
 
-    fn change_id(&mut self, from: &SessionId, to: &SessionId) -> Result<bool, CatalogError> {
-        if !self.positions.contains_key(from) {
-            return Err(CatalogError::SessionNotFound(from.clone()));
-        }
-        if from == to {
-            return Ok(false);
-        }
-        if self.positions.contains_key(to) {
-            return Err(CatalogError::SessionExists(to.clone()));
-        }
-        self.edit(from, |session| {
-            session.id = to.clone();
-            session.cli_type = to.cli_type();
-            // What an agent begins anew is on no disk yet.
+    fn set_agent_session_id(&mut self, id: &SessionId, agent_id: &AgentSessionId) -> Result<bool, CatalogError> {
+        self.edit(id, |session| {
+            if session.current_agent_id() == *agent_id {
+                return false;
+            }
+            session.agent_session_id = (id.agent_session_id() != *agent_id).then(|| agent_id.clone());
+            // The agent was given no message under its new id yet, so it has nothing on its disk.
             session.prompted = false;
             true
-        })?;
-        if let Some(position) = self.positions.remove(from) {
-            self.positions.insert(to.clone(), position);
-        }
-        Ok(true)
+        })
     }
 }
 

@@ -22,7 +22,7 @@ async fn a_panic_in_mid_turn_settles_that_session_and_the_others_go_on() {
         stage.puppet.text(session, "item", "half a word", UpsertStatus::Update).await;
     }
     stage.puppet.until_called("send", 2).await;
-    stage.puppet.fault("option");
+    stage.puppet.panic("option");
     let option =
         ClientMessage::SessionSetOption { session_id: broken.clone(), option_id: "mode".into(), value: "fast".into() };
     let request = seat.ask(option).await;
@@ -71,7 +71,7 @@ async fn a_panic_while_a_session_is_made_or_loaded_is_an_answer_and_the_next_try
     let stage = Stage::set().await;
     let mut seat = stage.seat();
     let session = stage.create(&mut seat).await;
-    stage.puppet.fault("create");
+    stage.puppet.panic("create");
     let (project_id, cli_type) = (stage.project.clone(), session.cli_type());
     assert!(is_internal(&seat.call(ClientMessage::SessionCreate { project_id, cli_type }).await));
     let http = stage.hub.create_session(&session.cli_type(), Some(&stage.project), None).await.unwrap_err();
@@ -80,7 +80,7 @@ async fn a_panic_while_a_session_is_made_or_loaded_is_an_answer_and_the_next_try
     stage.create(&mut seat).await;
 
     stage.hub.kill(&session).await.unwrap();
-    stage.puppet.fault("load");
+    stage.puppet.panic("load");
     assert!(is_internal(&seat.call(send(&session)).await), "nobody waits for ever");
     stage.puppet.heal();
     seat.ask(send(&session)).await;
@@ -90,7 +90,7 @@ async fn a_panic_while_a_session_is_made_or_loaded_is_an_answer_and_the_next_try
 #[tokio::test]
 async fn a_message_that_breaks_its_session_leaves_it_ready_for_the_next() {
     let (stage, mut seat, session) = Stage::begin().await;
-    stage.puppet.fault("send");
+    stage.puppet.panic("send");
     assert!(is_internal(&seat.call(send(&session)).await));
     stage.puppet.heal();
     assert_eq!(stage.hub.send(&session, "again".into()).await.unwrap().as_str(), "turn");
@@ -99,7 +99,7 @@ async fn a_message_that_breaks_its_session_leaves_it_ready_for_the_next() {
 #[tokio::test]
 async fn an_agent_that_cannot_be_described_keeps_no_window_from_opening() {
     let stage = Stage::set().await;
-    stage.puppet.fault("describe");
+    stage.puppet.panic("describe");
     let mut seat = stage.seat();
     let ServerMessage::AgentList { agents } = seat.call(ClientMessage::AgentList {}).await else { panic!() };
     assert!(agents.is_empty());
@@ -164,8 +164,8 @@ async fn a_session_that_is_killed_while_it_is_being_loaded_stays_so() {
     stage.puppet.until_called("load", 1).await;
     stage.hub.kill(&session).await.unwrap();
     gate.send(true).unwrap();
-    // What was loaded is ended, and who waited for it is told.
-    stage.puppet.until_called("kill", 3).await;
+    // What was loaded is closed, and who waited for it is answered. A session that loads has no agent to be closed.
+    stage.puppet.until_called("kill", 2).await;
     seat.until("an answer", |frame| matches!(frame.message, ServerMessage::Error(_))).await;
     assert_eq!(stage.puppet.count("send"), 0);
     stage.hub.send(&session, "again".into()).await.unwrap();
@@ -178,7 +178,7 @@ async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
     stage.puppet.start_turn(&session).await;
     stage.puppet.text(&session, "item", "words", UpsertStatus::Complete).await;
     seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
-    stage.puppet.fault("cancel");
+    stage.puppet.panic("cancel");
     seat.call(ClientMessage::SessionArchive { session_id: session.clone() }).await;
     stage.puppet.until_called("kill", 1).await;
     stage.puppet.heal();

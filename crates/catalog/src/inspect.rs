@@ -16,7 +16,7 @@ use crate::{agents, lock, token};
 
 /// A data directory that may not be there.
 #[derive(Debug)]
-pub struct Visit {
+pub struct Inspection {
     directory: DataDirectory,
 }
 
@@ -35,7 +35,7 @@ pub enum DirectoryState {
     Good,
 }
 
-/// Whether there is room for what will be kept.
+/// Whether there is room for what will be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskState {
     Good { free_bytes: u64 },
@@ -43,12 +43,12 @@ pub enum DiskState {
     Refuses { reason: String },
 }
 
-/// Below this a disk is as good as full: agents write far more than we do.
+/// Below this a disk is as good as full: agents write much more than we do.
 const FREE_BYTES_LOW: u64 = 100 * 1024 * 1024;
 /// As much as a list of some hundred sessions.
-const TRIAL_BYTES: usize = 64 * 1024;
+const PROBE_BYTES: usize = 64 * 1024;
 
-/// How a kept list reads.
+/// How a saved list reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListState {
     Missing,
@@ -67,9 +67,9 @@ pub enum TokenState {
     Damaged,
 }
 
-impl Visit {
+impl Inspection {
     pub fn new(dir: &Path) -> Result<Self, CatalogError> {
-        Ok(Self { directory: DataDirectory::visit(dir)? })
+        Ok(Self { directory: DataDirectory::without_creating(dir)? })
     }
 
     pub fn dir(&self) -> &Path {
@@ -128,7 +128,7 @@ impl Visit {
         let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
         if there == self.dir() {
             let written = tempfile::tempfile_in(there)
-                .and_then(|mut file| file.write_all(&[0; TRIAL_BYTES]).and_then(|()| file.sync_data()));
+                .and_then(|mut file| file.write_all(&[0; PROBE_BYTES]).and_then(|()| file.sync_data()));
             if let Err(error) = written {
                 return Ok(DiskState::Refuses { reason: error.to_string() });
             }
