@@ -145,7 +145,8 @@ impl ClaudeSession {
         }
     }
 
-    /// An answer to one of our requests. With `--replay-user-messages` our own answers come back too: they answer nothing.
+    /// An answer to one of our requests. With `--replay-user-messages` our own answers come back too: they answer
+    /// nothing.
     fn on_answer(&mut self, id: &str, answer: Result<Value, String>) {
         let request = self.process.running_mut().and_then(|process| process.requests.take(id));
         match request {
