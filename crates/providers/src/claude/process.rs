@@ -205,8 +205,8 @@ fn not_understood(found: Option<&str>) -> String {
             )
         }
         None => format!(
-            "This Claude Code does not know one of its options and does not report its version; {VERSION_MIN} or newer is \
-             needed. {update}"
+            "This Claude Code does not know one of its options and does not report its version; {VERSION_MIN} or \
+             newer is needed. {update}"
         ),
     }
 }
