@@ -1,9 +1,10 @@
-//! What every conversation with an agent does, whatever the agent speaks: one message at a time, and what is due by itself.
+//! What every conversation with an agent does, whatever the agent speaks: one message at a time, and what is due by
+//! itself.
 //!
-//! Comes in: the user's messages, cancels and options; that the agent became ready, was lost, wrote something or ended a
-//! turn; and the time, as an argument. Goes out: when a held message may be delivered, which options have to be set again
-//! before that, and what is due (silence to report, a cancel that was not followed, an idle agent to evict). Kept out:
-//! wires, processes, tasks, clocks, and who waits for an answer. `M` is a message as its provider holds it.
+//! Comes in: the user's messages, cancels and options; that the agent became ready, was lost, wrote something or ended
+//! a turn; and the time, as an argument. Goes out: when a held message may be delivered, which options have to be set
+//! again before that, and what is due (silence to report, a cancel that was not followed, an idle agent to evict). Kept
+//! out: wires, processes, tasks, clocks, and who waits for an answer. `M` is a message as its provider holds it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -70,7 +71,10 @@ enum Readiness {
     /// It is not there.
     Absent,
     /// It is there and does not have all of the user's options yet.
-    Restoring { queued: OptionValues, requested: OptionValues },
+    Restoring {
+        queued: OptionValues,
+        requested: OptionValues,
+    },
     Ready,
     /// It is there and lacks an option: it refused it, or its answer was not awaited.
     Unrestored,
@@ -78,11 +82,23 @@ enum Readiness {
 
 #[derive(Debug)]
 enum Phase<M> {
-    Idle { since: Instant },
+    Idle {
+        since: Instant,
+    },
     /// The agent is not ready for it.
-    Held { message: M, silence: Silence },
-    Running { turn: TurnId, silence: Silence },
-    Cancelling { turn: TurnId, silence: Silence, deadline: Instant },
+    Held {
+        message: M,
+        silence: Silence,
+    },
+    Running {
+        turn: TurnId,
+        silence: Silence,
+    },
+    Cancelling {
+        turn: TurnId,
+        silence: Silence,
+        deadline: Instant,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -326,7 +342,8 @@ impl<M> Conversation<M> {
         }
     }
 
-    /// The user sets this option by a request of its own: it is not restored any more, and no answer about that awaited.
+    /// The user sets this option by a request of its own: it is not restored any more, and no answer about that
+    /// awaited.
     pub(crate) fn option_superseded(&mut self, option: &str) {
         if let Readiness::Restoring { queued, requested } = &mut self.readiness {
             queued.remove(option);

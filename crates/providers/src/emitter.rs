@@ -1,7 +1,7 @@
 //! The sending end of a session's channel, owned by the provider's task for that session.
 //!
-//! Comes in: turns, stream events and everything else a session reports. Goes out: the same, in order, as the channel has
-//! room. Kept out: wires, processes, and any merging: the session folds what it receives.
+//! Comes in: turns, stream events and everything else a session reports. Goes out: the same, in order, as the channel
+//! has room. Kept out: wires, processes, and any merging: the session folds what it receives.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -105,21 +105,70 @@ impl Emitter {
                 self.sender.closed().await;
                 return Closed;
             }
-            let Ok(permit) = self.sender.reserve().await else { return Closed };
-            if let Some(event) = self.queue.pop_front() {
-                permit.send(event);
+            if let Err(closed) = self.send_first().await {
+                return closed;
             }
         }
+    }
+
+    /// Like [`Self::flush`], but resolves when the channel was congested and is not any more: whoever stopped reading
+    /// the agent has to look again, because nothing else may happen that wakes it. Cancel safe.
+    pub async fn relieve(&mut self) -> Result<(), Closed> {
+        if !self.is_congested() {
+            return Err(self.flush().await);
+        }
+        while self.is_congested() {
+            self.send_first().await?;
+        }
+        Ok(())
+    }
+
+    /// Cancel safe: the event leaves the queue only with room for it.
+    async fn send_first(&mut self) -> Result<(), Closed> {
+        let permit = self.sender.reserve().await.map_err(|_| Closed)?;
+        if let Some(event) = self.queue.pop_front() {
+            permit.send(event);
+        }
+        Ok(())
     }
 
     /// Sends all that waits. For the end of a session.
     pub async fn drain(&mut self) -> Result<(), Closed> {
         while !self.queue.is_empty() {
-            let permit = self.sender.reserve().await.map_err(|_| Closed)?;
-            if let Some(event) = self.queue.pop_front() {
-                permit.send(event);
-            }
+            self.send_first().await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{AgentSessionId, CliType, SessionFacts};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_that_stopped_is_woken_when_the_channel_has_room_again() {
+        let (sender, mut events) = mpsc::channel(1);
+        let agent_id = AgentSessionId::parse("a").unwrap();
+        let mut emitter = Emitter::new(SessionId::new(&CliType::parse("test").unwrap(), &agent_id), sender);
+        let count = EVENT_QUEUE_MAX + 2;
+        for _ in 0..count {
+            emitter.emit(ProviderEvent::Facts(SessionFacts::default()));
+        }
+        assert!(emitter.is_congested());
+        let receive = async {
+            events.recv().await;
+            events
+        };
+        let (relieved, mut events) = tokio::join!(emitter.relieve(), receive);
+        assert_eq!((relieved, emitter.is_congested()), (Ok(()), false));
+        let receive = async {
+            for _ in 1..count {
+                events.recv().await;
+            }
+            drop(events);
+        };
+        assert_eq!(tokio::join!(emitter.relieve(), receive).0, Err(Closed));
     }
 }

@@ -1,9 +1,10 @@
 //! JSON that an agent wrote wrong: mended where that is possible, and looked at where it is not.
 //!
-//! Comes in: one line of an agent, or one entry of its file, that a first parse has refused. Goes out: the same text with
-//! what JSON forbids replaced, so that a second parse can read it; or the few fields that show what an unreadable line was.
-//! Agents written in JavaScript cut texts between the two halves of an emoji, and write each half as an escape of its own
-//! (`\ud83d`), which stands for no character. Kept out: what any line means. A line that parses at once costs nothing here.
+//! Comes in: one line of an agent, or one entry of its file, that a first parse has refused. Goes out: the same text
+//! with what JSON forbids replaced, so that a second parse can read it; or the few fields that show what an unreadable
+//! line was. Agents written in JavaScript cut texts between the two halves of an emoji, and write each half as an
+//! escape of its own (`\ud83d`), which stands for no character. Kept out: what any line means. A line that parses at
+//! once costs nothing here.
 
 use std::borrow::Cow;
 
@@ -96,7 +97,8 @@ impl Surrogate {
     }
 }
 
-/// What can be seen of a line that cannot be parsed: fields of the outermost object, as far as the line can be followed.
+/// What can be seen of a line that cannot be parsed: fields of the outermost object, as far as the line can be
+/// followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Glimpse {
     /// `type`, where it is a plain text.

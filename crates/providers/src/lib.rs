@@ -1,8 +1,8 @@
 //! What drives each kind of agent program.
 //!
-//! Comes in: requests of the session hub (create, load; then send, cancel, close per session). Goes out: per session one
-//! ordered channel of stream events, facts and states. Kept out: HTTP, WebSockets, windows, files of ours. Nothing above this crate
-//! asks which agent it has.
+//! Comes in: requests of the session hub (create, load; then send, cancel, close per session). Goes out: per session
+//! one ordered channel of stream events, facts and states. Kept out: HTTP, WebSockets, windows, files of ours. Nothing
+//! above this crate asks which agent it has.
 
 pub mod acp;
 pub mod catch_panic;

@@ -11,7 +11,8 @@ use crate::provider::StatusReport;
 
 /// How often a lost agent is started again by itself.
 pub const RESTARTS_MAX: u32 = 5;
-/// A restart that the user requests so soon after another is the same wish, and must not end what the other has started.
+/// A restart that the user requests so soon after another is the same wish, and must not end what the other has
+/// started.
 pub(crate) const JUST_STARTED: Duration = Duration::from_secs(2);
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const DELAY_MAX: Duration = Duration::from_secs(30);

@@ -28,8 +28,8 @@ pub struct PermissionChoice {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PermissionPolicy {
-    /// Viewer mode: nobody is asked, and it is allowed, this once. Never more than once, unless the agent offers nothing
-    /// narrower.
+    /// Viewer mode: nobody is asked, and it is allowed, this once. Never more than once, unless the agent offers
+    /// nothing narrower.
     #[default]
     AllowAutomatically,
 }

@@ -28,8 +28,8 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// What pickers show. Looks for the program each time; starts no session.
     async fn describe(&self) -> AgentInfo;
 
-    /// Starts the agent for a moment in this directory, to see that it can be used. Asks nothing of a model and keeps no
-    /// session. Not for an agent that is in use.
+    /// Starts the agent for a moment in this directory, to see that it can be used. Asks nothing of a model and keeps
+    /// no session. Not for an agent that is in use.
     async fn probe(&self, directory: &Path) -> Result<Probe, ProviderError>;
 
     /// The state of the agent as a whole. A provider with one process per session reports the best of them.
@@ -38,8 +38,8 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// Starts a conversation. On failure nothing is left behind.
     async fn create_session(&self, session: NewSession) -> Result<OpenedSession, ProviderError>;
 
-    /// Opens a conversation that exists: its history, and the channel on which it continues. Starts no process where the
-    /// history can be read without one. The caller makes sure that a session is open only once.
+    /// Opens a conversation that exists: its history, and the channel on which it continues. Starts no process where
+    /// the history can be read without one. The caller makes sure that a session is open only once.
     async fn load_session(&self, session: StoredSession) -> Result<LoadedSession, ProviderError>;
 
     /// The whole history can be read again from the agent's own files, without a process. A session that nobody watches
@@ -60,7 +60,8 @@ pub trait Provider: Send + Sync + fmt::Debug {
     async fn shutdown(&self);
 }
 
-/// One open conversation. Its events come on the channel of [`OpenedSession`]; dropping that channel detaches the session.
+/// One open conversation. Its events come on the channel of [`OpenedSession`]; dropping that channel detaches the
+/// session.
 #[async_trait]
 pub trait AgentSession: Send + Sync + fmt::Debug {
     /// A process stands behind this session now.
@@ -119,11 +120,11 @@ pub struct StoredSession {
     /// The agent's present id for it.
     pub agent_id: AgentSessionId,
     pub project_dir: PathBuf,
-    /// The agent was given a message under `agent_id`. One that never was is not on the agent's disk: it is created again,
-    /// under the same id where the agent lets us choose it.
+    /// The agent was given a message under `agent_id`. One that never was is not on the agent's disk: it is created
+    /// again, under the same id where the agent lets us choose it.
     pub prompted: bool,
-    /// The options that the user set, as [`ProviderEvent::Options`] reported them last. They are set again before the agent
-    /// gets a message.
+    /// The options that the user set, as [`ProviderEvent::Options`] reported them last. They are set again before the
+    /// agent gets a message.
     pub options: BTreeMap<String, String>,
     /// How many of the newest items the history should hold.
     pub items_max: usize,
@@ -163,8 +164,8 @@ pub struct HistoryCursor(pub u64);
 /// One event of a session. One channel carries all kinds, so their order survives.
 #[derive(Clone, Debug)]
 pub enum ProviderEvent {
-    /// A turn begins; its stream events follow. Items between turns (a notice) come as a turn without a response: neither
-    /// `response_start` nor `response_done`.
+    /// A turn begins; its stream events follow. Items between turns (a notice) come as a turn without a response:
+    /// neither `response_start` nor `response_done`.
     TurnBegan(TurnId),
     Stream(StreamEvent),
     Facts(SessionFacts),
@@ -174,8 +175,8 @@ pub enum ProviderEvent {
     Continuity(Continuity),
     /// The options that the user has set, each with its present value, to be stored for [`StoredSession::options`].
     Options(BTreeMap<String, String>),
-    /// The agent continues under another id of its own, under which it was given no message yet: it was asked to (`/clear`),
-    /// or had nothing under the old one. Our id stays.
+    /// The agent continues under another id of its own, under which it was given no message yet: it was asked to
+    /// (`/clear`), or had nothing under the old one. Our id stays.
     AgentIdChanged(AgentSessionId),
 }
 

@@ -112,7 +112,7 @@ impl EventBuilder {
         self.push(StreamPayload::ResponseDone(ResponseDone { status, finish_reason, error: None, usage }));
     }
 
-    pub(crate) fn into_output(mut self, session: &SessionId) -> Translated {
+    pub(crate) fn finish(mut self, session: &SessionId) -> Translated {
         match self.own_turn {
             Some(OwnTurn::Response) => self.done(ResponseStatus::Completed, None, None),
             Some(OwnTurn::ItemsOnly) => self.settle_started(),

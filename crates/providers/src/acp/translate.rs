@@ -7,10 +7,11 @@
 
 mod calls;
 mod replay;
+mod session_info;
+mod texts;
 
 use std::collections::{HashSet, VecDeque};
 
-use agent_client_protocol_schema::MaybeUndefined;
 use agent_client_protocol_schema::v1 as acp;
 use protocol::stream::{ResponseError, ResponseStart};
 use protocol::{
@@ -20,9 +21,8 @@ use protocol::{
 
 use calls::Calls;
 
-use super::content::{block_text, plain_message};
 use super::event_builder::{EventBuilder, OwnTurn, TextKind, Translated};
-use super::open_text::{OpenText, Repeat, message_item_id};
+use super::open_text::OpenText;
 use super::options::{self, SessionOptions};
 use super::tool::{self, ToolCallSource, ToolState};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
@@ -158,7 +158,7 @@ impl Translator {
         self.open_turn(id, text, &mut builder);
         let item_id = self.next_item_id("user");
         builder.message(item_id, text, Origin::User);
-        builder.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
     /// The agent answered the prompt.
@@ -168,7 +168,7 @@ impl Translator {
         self.settle_ending(&mut builder);
         self.emit_reports(&mut builder);
         let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) else {
-            return builder.into_output(&self.session);
+            return builder.finish(&self.session);
         };
         turn.open = false;
         builder.turn = Some(turn.id.clone());
@@ -198,7 +198,7 @@ impl Translator {
                 builder.push(StreamPayload::ResponseError(ResponseError { error }));
             }
         }
-        builder.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
     /// The present turn is over without an answer; the caller has reported that. What comes late goes to its items.
@@ -225,7 +225,7 @@ impl Translator {
         if self.turns.back().is_none_or(|turn| turn.open_text.is_none()) {
             self.emit_reports(&mut builder);
         }
-        builder.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
     fn emit_reports(&mut self, builder: &mut EventBuilder) {
@@ -247,7 +247,7 @@ impl Translator {
         let id = call.tool_call_id.clone();
         self.tool(call, ToolCallSource::Permission, &mut builder);
         self.with_tool(&id.0, &mut builder, |tool, out| tool.set_permission(permission, out));
-        builder.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
     /// A terminal of ours printed something.
@@ -261,7 +261,7 @@ impl Translator {
                 break;
             }
         }
-        builder.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
     pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Translated {
@@ -271,6 +271,7 @@ impl Translator {
             || matches!(update, Update::AgentText(_) | Update::Thought(_) | Update::UserText(_) | Update::ToolCall(_));
         if is_content {
             self.clear_activity(&mut builder);
+            // A change may still be about a call that came with its end; anything else means that the call is complete.
             if !is_change {
                 self.settle_ending(&mut builder);
             }
@@ -300,7 +301,7 @@ impl Translator {
         if let Some(turn) = self.turns.back_mut().filter(|turn| self.replaying && turn.open) {
             turn.updated_at = builder.now;
         }
-        builder.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
     fn open_turn(&mut self, id: TurnId, prompt: &str, builder: &mut EventBuilder) {
@@ -339,6 +340,7 @@ impl Translator {
                 let own_turn = if is_work && !self.is_fresh { OwnTurn::Response } else { OwnTurn::ItemsOnly };
                 builder.own_turn = Some(own_turn);
                 self.open_turn(TurnId::generate(), "", builder);
+                // Nothing marks when such a turn would end, so it ends with this update; what follows opens another.
                 if let Some(turn) = self.turns.back_mut() {
                     turn.open = false;
                 }
@@ -364,111 +366,6 @@ impl Translator {
             builder.message(ItemId::from_foreign(&format!("{turn}.stopped")), note, Origin::System);
         }
         builder.done(status, Some(reason.to_owned()), usage);
-    }
-
-    fn user_text(&mut self, chunk: acp::ContentChunk, builder: &mut EventBuilder) {
-        let message_id = chunk.message_id.as_ref().map(|id| id.0.to_string());
-        if !self.replaying {
-            let acp::ContentBlock::Text(text) = &chunk.content else { return };
-            let is_echo = self.turns.back().is_some_and(|turn| turn.prompt.contains(text.text.trim()));
-            if !is_echo {
-                self.text(TextKind::User, chunk, builder);
-            }
-            return;
-        }
-        if matches!(&chunk.content, acp::ContentBlock::Text(text) if text.text.starts_with(INTERRUPTED)) {
-            if let Some(turn) = self.turns.back_mut() {
-                turn.updated_at = builder.now;
-            }
-            return self.finish_replayed(ResponseStatus::Cancelled, builder);
-        }
-        let open_text = self.turns.back().and_then(|turn| turn.open_text.as_ref());
-        let continues = open_text
-            .is_some_and(|text| text.kind == TextKind::User && message_id.is_some() && text.message_id == message_id);
-        if !continues {
-            self.finish_replayed(ResponseStatus::Completed, builder);
-            self.open_replayed_turn(builder);
-        }
-        self.text(TextKind::User, chunk, builder);
-    }
-
-    fn text(&mut self, kind: TextKind, chunk: acp::ContentChunk, builder: &mut EventBuilder) {
-        let parent = tool::parent(chunk.meta.as_ref());
-        let message_id = chunk.message_id.map(|id| id.0.to_string());
-        let is_plain = matches!(chunk.content, acp::ContentBlock::Text(_));
-        let mut text = block_text(chunk.content);
-        if message_id.as_deref().is_some_and(|id| self.is_cut(id)) {
-            return;
-        }
-        // Text that goes on after the end of its turn stays with its message.
-        let item_id = message_id.as_deref().map(|id| message_item_id(id, kind));
-        let known = item_id.as_ref().and_then(|id| self.turns.iter_mut().rev().find(|turn| turn.texts.contains(id)));
-        if let (Some(turn), Some(item_id)) = (known, item_id.clone()) {
-            builder.turn = Some(turn.id.clone());
-            match turn.open_text.as_mut().filter(|open_text| open_text.item_id == item_id) {
-                Some(open_text) => {
-                    if !is_plain {
-                        text.insert(0, '\n');
-                    }
-                    open_text.add(&text);
-                }
-                None => turn.open_text = Some(OpenText::new(item_id.clone(), kind, message_id, None)),
-            }
-            return builder.delta(item_id, text);
-        }
-        // After a broken connection to the model some agents start the message over, under another id. Text that is on
-        // the screen already is not shown twice.
-        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open && !self.replaying && is_plain)
-            && let (Some(id), None) = (&message_id, &parent)
-            && let Some(open_text) =
-                turn.open_text.as_mut().filter(|open_text| open_text.kind == kind && !open_text.is_nested)
-        {
-            match open_text.follow(id, text) {
-                Repeat::Nothing => return,
-                Repeat::More(more) => {
-                    builder.turn = Some(turn.id.clone());
-                    return builder.delta(open_text.item_id.clone(), more);
-                }
-                Repeat::Other(all) => text = all,
-            }
-        }
-        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
-            let open_text = turn.open_text.as_mut();
-            if let Some(open_text) = open_text.filter(|text| text.kind == kind && text.message_id == message_id) {
-                builder.turn = Some(turn.id.clone());
-                open_text.add(&text);
-                return builder.delta(open_text.item_id.clone(), text);
-            }
-        }
-        match kind {
-            TextKind::Thought => text = text.trim_start_matches('\n').to_owned(),
-            TextKind::Notice => text = plain_message(&text).into_owned(),
-            TextKind::Agent | TextKind::User => {}
-        }
-        if text.is_empty() {
-            return;
-        }
-        self.ensure_turn(kind != TextKind::Notice, builder);
-        let item_id = item_id.unwrap_or_else(|| self.next_item_id(""));
-        if let Some(turn) = self.turns.back_mut() {
-            turn.texts.insert(item_id.clone());
-            let kept = is_plain.then(String::new);
-            let mut open_text = OpenText::new(item_id.clone(), kind, message_id, kept);
-            open_text.is_nested = parent.is_some();
-            open_text.add(&text);
-            turn.open_text = Some(open_text);
-        }
-        builder.start(item_id, text, kind, parent);
-    }
-
-    /// This message, its text or its thought, began in a turn that was cut.
-    fn is_cut(&self, message_id: &str) -> bool {
-        // Asked for every piece of text; nearly no session has such a turn.
-        if !self.turns.iter().any(|turn| turn.is_cut) {
-            return false;
-        }
-        let items = [TextKind::Agent, TextKind::Thought].map(|kind| message_item_id(message_id, kind));
-        self.turns.iter().filter(|turn| turn.is_cut).any(|turn| items.iter().any(|item| turn.texts.contains(item)))
     }
 
     fn notice(&mut self, notice: acp::Notice, builder: &mut EventBuilder) {
@@ -542,13 +439,6 @@ impl Translator {
         }
     }
 
-    /// Without ids of their own, text after something else is another message.
-    fn close_text(&mut self) {
-        if let Some(turn) = self.turns.back_mut() {
-            turn.open_text = None;
-        }
-    }
-
     fn next_item_id(&mut self, suffix: &str) -> ItemId {
         let Some(turn) = self.turns.back_mut() else { return ItemId::generate() };
         turn.items_begun += 1;
@@ -556,76 +446,9 @@ impl Translator {
         ItemId::from_foreign(&format!("{}.{place}", turn.id))
     }
 
-    fn info(&mut self, info: acp::SessionInfoUpdate, builder: &mut EventBuilder) {
-        if let MaybeUndefined::Value(title) = info.title {
-            builder.facts.agent_title = Some(title).filter(|title| !title.trim().is_empty());
-        }
-        let meta = serde_json::Value::Object(info.meta.unwrap_or_default());
-        if self.replaying
-            && let Some(message) = meta.pointer("/liminal/turnFailed").and_then(serde_json::Value::as_str)
-        {
-            self.fail_replayed(message, builder);
-        }
-        let Some(error) = meta.pointer("/codex/error") else { return };
-        if error["willRetry"].as_bool() != Some(true) {
-            return;
-        }
-        if let Some(message) = error["message"].as_str() {
-            self.active = true;
-            builder.facts.activity = Some(message.to_owned());
-        }
-    }
-
-    fn usage(&mut self, usage: &acp::UsageUpdate, builder: &mut EventBuilder) {
-        builder.facts.context = Some(protocol::facts::ContextUse { used: usage.used, size: usage.size });
-        if let Some(cost) = usage.cost.as_ref().filter(|cost| cost.currency.eq_ignore_ascii_case("usd")) {
-            self.cost = Some(cost.amount);
-        }
-    }
-
-    /// A compaction is shown as a call: it runs, it may fail, and its summary is there to be opened.
-    fn compaction(&mut self, compaction: acp::CompactionUpdate, builder: &mut EventBuilder) {
-        use acp::CompactionStatus as Status;
-        let (status, title) = match compaction.status {
-            Status::Completed => (acp::ToolCallStatus::Completed, "Conversation compacted"),
-            Status::Failed => (acp::ToolCallStatus::Failed, "Compaction failed"),
-            Status::Cancelled => (acp::ToolCallStatus::Failed, "Compaction cancelled"),
-            _ => (acp::ToolCallStatus::InProgress, "Compacting the conversation"),
-        };
-        let is_running = status == acp::ToolCallStatus::InProgress;
-        self.active = is_running;
-        builder.facts.activity = Some(if is_running { title.to_owned() } else { String::new() });
-        let text = match (compaction.error, compaction.summary) {
-            (MaybeUndefined::Value(error), _) => Some(error),
-            (_, MaybeUndefined::Value(blocks)) => {
-                Some(blocks.into_iter().map(block_text).collect::<Vec<_>>().join("\n\n"))
-            }
-            _ => None,
-        };
-        let id = compaction_call_id(&compaction.compaction_id);
-        let fields = acp::ToolCallUpdateFields::new()
-            .kind(acp::ToolKind::Think)
-            .name("compaction".to_owned())
-            .title(title.to_owned())
-            .status(status)
-            .content(text.map(|text| vec![acp::ToolCallContent::from(text)]));
-        self.tool(acp::ToolCallUpdate::new(id, fields), ToolCallSource::Update, builder);
-    }
-
-    fn compaction_summary(&mut self, chunk: acp::CompactionSummaryChunk, builder: &mut EventBuilder) {
-        let text = block_text(chunk.content);
-        self.with_tool(&compaction_call_id(&chunk.compaction_id), builder, |tool, out| {
-            tool.add_terminal_output(&text, out);
-        });
-    }
-
     fn clear_activity(&mut self, builder: &mut EventBuilder) {
         if std::mem::take(&mut self.active) {
             builder.facts.activity = Some(String::new());
         }
     }
-}
-
-fn compaction_call_id(id: &acp::CompactionId) -> String {
-    format!("compaction.{}", id.0)
 }

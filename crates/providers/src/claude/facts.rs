@@ -39,9 +39,9 @@ pub(super) fn initialized(answer: &Value) -> SessionFacts {
 /// Whose account it is, from the answer to `initialize`. Only a plain "none" means that there is none: an account of a
 /// kind we do not know is the program's business.
 pub(super) fn login(account: &Value) -> Login {
-    let word = |name: &str| account[name].as_str().filter(|word| !word.is_empty() && *word != "none");
-    let paid = word("subscriptionType").or(word("organization"));
-    match (word("email"), word("apiKeySource").or(word("tokenSource"))) {
+    let field = |name: &str| account[name].as_str().filter(|value| !value.is_empty() && *value != "none");
+    let paid = field("subscriptionType").or(field("organization"));
+    match (field("email"), field("apiKeySource").or(field("tokenSource"))) {
         (Some(email), _) => Login::Ready(Some(match paid {
             Some(paid) => format!("{email}, {paid}"),
             None => email.to_owned(),

@@ -1,12 +1,12 @@
 //! Claude Code: the `claude` program in its bidirectional stream-json mode, one process per live session.
 //!
 //! `wire` reads lines, `translate` gives them their meaning (with `tools`, `texts` and `facts`), `history` reads the
-//! program's own session files through the same translation. `process` starts the program once `session_owner` finds that
-//! no other process has the session, `session` is the actor that owns one conversation, and this module is the [`Provider`]
-//! in front of them.
+//! program's own session files through the same translation. `process` starts the program once `session_owner` finds
+//! that no other process has the session, `session` is the actor that owns one conversation, and this module is the
+//! [`Provider`] in front of them.
 //!
-//! In viewer mode every permission is given once, but for two questions that are the user's: what AskUserQuestion asks is
-//! shown, to be answered in the chat, and a plan is approved automatically only if the agent itself decided to plan.
+//! In viewer mode every permission is given once, but for two questions that are the user's: what AskUserQuestion asks
+//! is shown, to be answered in the chat, and a plan is approved automatically only if the agent itself decided to plan.
 
 mod describe;
 mod facts;
@@ -33,9 +33,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use self::history::SessionFile;
-use self::session::{
-    ClaudeCommand, ClaudeSession, ClaudeSessionHandle, KnownHistory, SessionControl, SessionStart,
-};
+use self::session::{ClaudeCommand, ClaudeSession, ClaudeSessionHandle, KnownHistory, SessionControl, SessionStart};
 use crate::error::ProviderError;
 use crate::permission::PermissionPolicy;
 use crate::provider::{

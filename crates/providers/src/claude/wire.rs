@@ -1,7 +1,7 @@
 //! Claude Code's stream-json lines, and the entries of its session files, as types.
 //!
-//! Comes in: one line of either. Goes out: a [`ClaudeLine`]. Both sources share one set of types, because they hold the same
-//! messages in two spellings. Whatever we do not know is `Unknown` or left out; what we know may still be missing.
+//! Comes in: one line of either. Goes out: a [`ClaudeLine`]. Both sources share one set of types, because they hold the
+//! same messages in two spellings. Whatever we do not know is `Unknown` or left out; what we know may still be missing.
 //! Kept out: meaning.
 
 use protocol::Timestamp;

@@ -133,7 +133,7 @@ async fn codex_answers_thinks_runs_reads_and_changes_files() {
 }
 
 #[tokio::test]
-async fn codex_asks_for_leave_and_gets_it_once() {
+async fn codex_asks_for_permission_and_gets_it_once() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     soon("the mode", session.session.set_option("mode", "read-only")).await.unwrap();
@@ -153,7 +153,7 @@ async fn codex_asks_for_leave_and_gets_it_once() {
 
 /// After a cancel Codex takes the session up anew, and begins it in a mode in which it need not ask.
 #[tokio::test]
-async fn codex_still_asks_for_leave_after_a_cancel() {
+async fn codex_still_asks_for_permission_after_a_cancel() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first").await;
@@ -197,7 +197,7 @@ async fn a_cancel_really_stops_codexs_command_and_the_session_goes_on() {
 }
 
 #[tokio::test]
-async fn a_cancel_keeps_the_words_codex_has_said() {
+async fn a_cancel_keeps_the_text_codex_has_sent() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:partial words\nhold:never").await;
@@ -271,7 +271,7 @@ async fn codex_killed_in_a_turn_comes_back_with_its_memory() {
 
 /// TC-4.1b.
 #[tokio::test]
-async fn codex_tells_a_sessions_past_after_a_restart() {
+async fn codex_replays_a_sessions_history_after_a_restart() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first answer").await;

@@ -1,4 +1,4 @@
-//! ACP agents that break, each in its own way: the user is told, what was said stays, everything else goes on.
+//! ACP agents that fail, each in its own way: it is reported, what was received stays, everything else goes on.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn a_program_that_is_not_there_is_named_with_how_to_install_it() {
 
 /// TC-5.5b.
 #[tokio::test]
-async fn a_handshake_that_fails_is_told_with_the_agents_last_words() {
+async fn a_handshake_that_fails_is_reported_with_the_agents_stderr() {
     let check = async |words: &[&str], expected: &str| {
         let bench = Bench::new(words);
         let error = soon("an answer", bench.provider.create_session(bench.new_session())).await.unwrap_err();
@@ -64,7 +64,7 @@ async fn an_agent_that_never_answers_the_handshake_is_given_up() {
 
 /// TC-5.2b, TC-5.2c.
 #[tokio::test]
-async fn a_crash_in_a_turn_settles_it_and_the_session_comes_back_before_connected_is_said() {
+async fn a_crash_in_a_turn_settles_it_and_the_session_is_resumed_before_connected_is_reported() {
     let bench = Bench::new(&[]);
     let (mut session, mut other) = (bench.create().await, bench.create().await);
     bench.turn(&mut other, "say:before").await;
@@ -90,7 +90,7 @@ async fn a_crash_in_a_turn_settles_it_and_the_session_comes_back_before_connecte
 }
 
 #[tokio::test]
-async fn a_crash_between_turns_is_told_and_messages_are_refused_until_it_is_back() {
+async fn a_crash_between_turns_is_reported_and_messages_are_refused_until_it_is_back() {
     let bench = Bench::new(&["no-resume"]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
@@ -109,7 +109,7 @@ async fn a_crash_between_turns_is_told_and_messages_are_refused_until_it_is_back
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_take_a_session_up_is_not_shown_as_if_it_remembered() {
+async fn an_agent_that_cannot_resume_a_session_is_not_shown_as_if_it_remembered() {
     let bench = Bench::new(&["no-resume", "no-load"]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
@@ -161,7 +161,7 @@ async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_n
 
 /// Some agents write a session down with its first answer.
 #[tokio::test]
-async fn a_session_whose_first_message_was_cancelled_unheard_goes_on_under_a_new_id() {
+async fn a_session_whose_first_message_was_cancelled_before_any_output_goes_on_under_a_new_id() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let old = session.agent_id.clone();
@@ -179,7 +179,7 @@ async fn a_session_whose_first_message_was_cancelled_unheard_goes_on_under_a_new
 
 /// TC-5.2d.
 #[tokio::test]
-async fn a_restart_by_hand_starts_a_new_process_at_once() {
+async fn a_requested_restart_starts_a_new_process_at_once() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
@@ -197,7 +197,7 @@ async fn a_restart_by_hand_starts_a_new_process_at_once() {
 
 /// Whoever presses Retry again and again must not end each time what the last time has started.
 #[tokio::test]
-async fn a_restart_by_hand_joins_the_start_that_is_under_way_or_has_just_ended() {
+async fn a_requested_restart_joins_the_start_that_is_under_way_or_has_just_ended() {
     for words in [&["no-close"][..], &[][..]] {
         let bench = Bench::new(words);
         let mut session = bench.create().await;
@@ -215,7 +215,7 @@ async fn a_restart_by_hand_joins_the_start_that_is_under_way_or_has_just_ended()
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_taken_up_keeps_no_other_waiting_and_says_so_itself() {
+async fn a_session_that_is_not_resumed_keeps_no_other_waiting_and_reports_that_itself() {
     let settings = AcpSettings { resume_within: Duration::from_millis(100), ..AcpSettings::default() };
     let bench = Bench::with(&["slow-resume"], settings);
     let (mut hanging, mut other) = (bench.create().await, bench.create().await);
@@ -243,7 +243,7 @@ async fn a_session_that_is_not_taken_up_keeps_no_other_waiting_and_says_so_itsel
 }
 
 #[tokio::test]
-async fn one_hanging_session_is_renewed_without_touching_the_others() {
+async fn one_hanging_session_is_reattached_without_touching_the_others() {
     let bench = Bench::new(&[]);
     let (mut hanging, mut other) = (bench.create().await, bench.create().await);
     let turn = bench.send(&hanging, "say:words\ndeaf:never").await;
@@ -278,7 +278,7 @@ async fn a_restart_for_one_session_of_an_agent_that_hangs_as_a_whole_starts_a_ne
 }
 
 #[tokio::test]
-async fn an_agent_that_leaves_with_nothing_open_is_not_missed() {
+async fn an_agent_that_exits_with_nothing_open_is_not_missed() {
     let bench = Bench::new(&[]);
     let session = bench.create().await;
     soon("the end", session.session.close()).await.unwrap();
@@ -292,7 +292,7 @@ async fn an_agent_that_leaves_with_nothing_open_is_not_missed() {
 }
 
 #[tokio::test]
-async fn garbage_between_the_lines_is_passed_over() {
+async fn garbage_between_the_lines_is_skipped() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "say:one\ngarbage:10000\nsay:two").await;
@@ -369,7 +369,7 @@ async fn an_agent_that_closes_its_output_is_lost_and_ended() {
 }
 
 #[tokio::test]
-async fn an_agent_that_closes_its_input_is_lost_and_ended_with_the_next_word_to_it() {
+async fn an_agent_that_closes_its_input_is_lost_and_ended_with_the_next_message_to_it() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let pid = bench.pid().await;
@@ -391,7 +391,7 @@ async fn an_agent_that_closes_its_input_is_lost_and_ended_with_the_next_word_to_
 
 /// The last of the sessions to rest finds that nothing can be said to the agent any more.
 #[tokio::test]
-async fn a_session_that_cannot_be_closed_when_it_rests_still_hears_of_its_agent() {
+async fn a_session_that_cannot_be_closed_when_idle_still_reports_its_agents_state() {
     let settings = AcpSettings { idle: Some(Duration::from_millis(200)), ..AcpSettings::default() };
     let bench = Bench::with(&[], settings);
     let (mut first, mut last) = (bench.create().await, bench.create().await);
@@ -414,7 +414,7 @@ async fn a_session_that_cannot_be_closed_when_it_rests_still_hears_of_its_agent(
 }
 
 #[tokio::test]
-async fn what_an_agent_says_last_is_heard_before_its_end() {
+async fn what_an_agent_writes_last_is_shown_before_its_end() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "flood:5000\nsay:last words\nexit:7").await;

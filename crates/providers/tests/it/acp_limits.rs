@@ -1,4 +1,4 @@
-//! ACP agents that ask for much, or say much that nobody asked for: what is held has a bound, and nobody is left waiting.
+//! ACP agents that ask for much, or write much that nobody asked for: what is held has a bound, and nobody is left waiting.
 
 use agent_process::AgentCommand;
 use protocol::TurnEvent;
@@ -63,7 +63,7 @@ async fn a_flood_between_turns_is_cut_with_a_word_about_it_and_the_next_turn_is_
 }
 
 #[tokio::test]
-async fn a_past_without_end_is_refused_and_other_sessions_go_on() {
+async fn a_history_without_end_is_refused_and_other_sessions_go_on() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "replay-flood:12").await;
@@ -95,7 +95,7 @@ async fn long_lines_that_come_faster_than_they_are_read_wait_in_the_pipe() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_deleted_at_the_agent_is_said_to_be_gone() {
+async fn a_session_that_was_deleted_at_the_agent_is_reported_as_gone() {
     let bench = Bench::new(&[]);
     let (mut deleted, mut kept) = (bench.create().await, bench.create().await);
     bench.turn(&mut deleted, "say:one").await;
@@ -124,7 +124,7 @@ async fn a_session_that_was_deleted_at_the_agent_is_said_to_be_gone() {
 }
 
 #[tokio::test]
-async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users() {
+async fn probing_an_agent_deletes_its_own_session_and_never_one_of_the_users() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:mine").await;
@@ -151,7 +151,7 @@ async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users(
 }
 
 #[tokio::test]
-async fn what_a_turn_cost_is_never_less_than_nothing_also_when_the_agent_counts_anew() {
+async fn what_a_turn_cost_is_never_less_than_nothing_also_when_the_agent_starts_counting_again() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     for (so_far, cost) in [("5", 5.0), ("7.5", 2.5), ("1.5", 1.5), ("2", 0.5)] {
@@ -164,7 +164,7 @@ async fn what_a_turn_cost_is_never_less_than_nothing_also_when_the_agent_counts_
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_and_begins_anew_is_read_once() {
+async fn a_stream_that_breaks_and_starts_over_is_shown_once() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "say:The answer \nsay:is 4\nagain:The ans\nsay:wer is 42.").await;

@@ -1,4 +1,4 @@
-//! What the user chose stays chosen: over rests, restarts of the agent and of ours.
+//! The user's options stay set: over idle times, restarts of the agent and of ours.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::acp_bench::{Bench, until};
 use crate::listener::{Listener, soon};
 
 #[tokio::test]
-async fn a_mode_is_switched_at_the_agent_and_told_to_all() {
+async fn a_mode_is_set_at_the_agent_and_reported() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     soon("the switch", session.session.set_option("mode", "code")).await.unwrap();
@@ -26,7 +26,7 @@ fn mode(listener: &Listener) -> Option<&str> {
 
 /// An agent forgets the mode with the session it closes, and with its process.
 #[tokio::test]
-async fn the_mode_the_user_chose_is_set_again_before_the_next_message() {
+async fn the_mode_the_user_set_is_set_again_before_the_next_message() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     soon("the switch", session.session.set_option("mode", "code")).await.unwrap();
@@ -53,7 +53,7 @@ async fn the_mode_the_user_chose_is_set_again_before_the_next_message() {
 }
 
 #[tokio::test]
-async fn a_mode_chosen_while_the_session_rests_is_set_before_its_next_message() {
+async fn a_mode_set_while_the_session_is_evicted_is_set_before_its_next_message() {
     let settings = AcpSettings { idle: Some(Duration::from_millis(100)), ..AcpSettings::default() };
     let bench = Bench::with(&[], settings);
     let mut session = bench.create().await;
@@ -68,7 +68,7 @@ async fn a_mode_chosen_while_the_session_rests_is_set_before_its_next_message() 
 }
 
 #[tokio::test]
-async fn what_the_user_chose_is_told_to_be_kept_and_set_again_after_a_restart_of_ours() {
+async fn the_users_options_are_reported_to_be_stored_and_set_again_after_a_restart_of_ours() {
     let bench = Bench::new(&["fixed-mode"]);
     let mut session = bench.create().await;
     soon("the switch", session.session.set_option("mode", "code")).await.unwrap();
@@ -98,7 +98,7 @@ async fn what_the_user_chose_is_told_to_be_kept_and_set_again_after_a_restart_of
 }
 
 #[tokio::test]
-async fn what_was_chosen_before_the_first_message_is_set_in_the_session_that_is_created_anew() {
+async fn options_set_before_the_first_message_are_set_in_the_session_that_is_created_again() {
     let bench = Bench::new(&[]);
     let session = bench.create().await;
     let options = [("mode".to_owned(), "code".to_owned()), ("gone".to_owned(), "x".to_owned())].into();
@@ -113,7 +113,7 @@ async fn what_was_chosen_before_the_first_message_is_set_in_the_session_that_is_
 }
 
 #[tokio::test]
-async fn a_session_whose_mode_is_refused_after_its_rest_gets_no_message_in_another() {
+async fn a_session_whose_mode_is_refused_after_its_eviction_gets_no_message_in_another() {
     let bench = Bench::new(&["fixed-mode"]);
     let mut session = bench.create().await;
     soon("the switch", session.session.set_option("mode", "code")).await.unwrap();

@@ -43,7 +43,7 @@ async fn the_first_session_starts_the_agent_and_is_there_with_what_it_offers() {
 
 /// TC-5.1b.
 #[tokio::test]
-async fn sessions_share_one_process_and_their_words_never_mix() {
+async fn sessions_share_one_process_and_their_texts_never_mix() {
     let bench = Bench::new(&[]);
     let mut sessions = Vec::new();
     for _ in 0..3 {
@@ -105,7 +105,7 @@ async fn a_command_is_shown_while_it_runs_and_with_how_it_ended() {
 }
 
 #[tokio::test]
-async fn leave_is_given_once_and_is_part_of_the_call() {
+async fn permission_is_given_once_and_is_part_of_the_call() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "leave-always:c1\ncall:c1 rm x\ndone:c1 0").await;
@@ -116,7 +116,7 @@ async fn leave_is_given_once_and_is_part_of_the_call() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_keeps_what_was_said_and_gives_no_more_leave() {
+async fn a_cancelled_turn_keeps_what_was_received_and_gives_no_more_permission() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:partial\nhold:never").await;
@@ -190,7 +190,7 @@ async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
 
 /// Archived while a slow agent is asked for its past, or given up on, and opened again: the past is told twice, and is one.
 #[tokio::test]
-async fn a_session_that_was_let_go_of_while_it_loads_and_is_opened_again_has_one_past() {
+async fn a_session_that_was_abandoned_while_it_loads_and_is_opened_again_has_one_history() {
     for is_killed in [true, false] {
         let session_timeout = Duration::from_secs(if is_killed { 60 } else { 3 });
         let bench = Bench::with(&["slow-load"], AcpSettings { session_timeout, ..AcpSettings::default() });
@@ -296,7 +296,7 @@ async fn a_second_message_waits_for_nothing_and_is_refused() {
 
 /// TC-4.1b.
 #[tokio::test]
-async fn a_loaded_session_has_its_past_and_goes_on() {
+async fn a_loaded_session_has_its_history_and_goes_on() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first").await;
@@ -325,7 +325,7 @@ async fn a_loaded_session_has_its_past_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_session_that_never_got_a_message_is_created_anew() {
+async fn a_session_that_never_got_a_message_is_created_again() {
     let bench = Bench::new(&[]);
     let session = bench.create().await;
     let old = session.agent_id.clone();
@@ -371,7 +371,7 @@ async fn a_killed_session_is_closed_at_the_agent_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_session_nobody_listens_to_is_let_go_and_leaves_nothing_where_nothing_was_said() {
+async fn a_session_nobody_receives_is_closed_and_deleted_where_nothing_was_sent() {
     for (words, told) in [(&[][..], "session/delete"), (&["no-delete"][..], "session/close")] {
         let bench = Bench::new(words);
         let session = bench.create().await;
@@ -525,7 +525,7 @@ async fn a_failed_prompt_is_the_turns_error_and_a_stop_has_its_reason() {
 }
 
 #[tokio::test]
-async fn silence_is_told_and_ends_with_the_next_word_but_a_running_tool_may_be_silent() {
+async fn silence_is_reported_and_ends_with_the_next_output_but_a_running_tool_may_be_silent() {
     let settings = AcpSettings { silence_after: Duration::from_millis(30), ..AcpSettings::default() };
     let bench = Bench::with(&[], settings);
     let mut session = bench.create().await;

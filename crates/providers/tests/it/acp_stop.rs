@@ -1,5 +1,5 @@
 //! Stop with ACP agents that do not stop: the turn ends all the same, what comes late is dropped, the next message is
-//! answered or the session says why not, and the agent's other sessions go on.
+//! answered or the session reports why not, and the agent's other sessions go on.
 
 use std::time::Duration;
 
@@ -158,7 +158,7 @@ async fn what_a_stopped_prompt_asks_late_is_refused_and_not_shown() {
 }
 
 #[tokio::test]
-async fn a_turn_that_ends_after_it_was_stopped_is_cancelled_however_the_agent_words_its_end() {
+async fn a_turn_that_ends_after_it_was_stopped_is_cancelled_however_the_agent_reports_its_end() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     for end in ["end_turn", "refusal", "max_tokens", "something new", "cancelled", "error it broke"] {
@@ -189,7 +189,7 @@ async fn an_agent_that_crashes_while_it_stops_ends_the_turn_as_cancelled_and_is_
 }
 
 #[tokio::test]
-async fn a_replay_that_tells_nothing_of_a_session_with_messages_is_not_called_resumed() {
+async fn a_replay_that_brings_nothing_of_a_session_with_messages_is_not_called_resumed() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;

@@ -65,7 +65,7 @@ async fn a_flooding_turn_is_cancelled_and_the_next_message_is_answered_whether_t
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    for (flood, processes) in [("flood:200000", 1), ("flood:200000\nstall", 2)] {
+    for (flood, processes) in [("flood:20000", 1), ("flood:20000\nstall", 2)] {
         let turn = soon("the turn", session.send(flood)).await.unwrap();
         session.until("the flood", |session| session.text().len() > 10_000).await;
         soon("the cancel", session.session.cancel()).await.unwrap();

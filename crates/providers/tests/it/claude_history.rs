@@ -368,7 +368,8 @@ fn a_cursor_beyond_the_end_of_the_file_reads_from_its_end() {
     }
 }
 
-/// A file of 200 MB as the program writes them: long turns of tools with big results, and its own snapshots between them.
+/// A file of 200 MB as the program writes them: long turns of tools with big results, and its own snapshots between
+/// them.
 fn big_file(path: &Path) {
     const BYTES: u64 = 200 * 1000 * 1000;
     let mut text = std::io::BufWriter::with_capacity(1 << 20, std::fs::File::create(path).unwrap());

@@ -1,4 +1,5 @@
-//! A sub-agent works beside its parent, so their lines may mix in any way. Whatever the mix, the same is shown in the end.
+//! A sub-agent works beside its parent, so their lines may mix in any way. Whatever the mix, the same is shown in the
+//! end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -110,8 +111,8 @@ fn play(lines: &[Value], children_after: &[usize]) -> BTreeMap<String, ItemUpdat
     play.items
 }
 
-/// Issue 17: now and then a sub-agent's command was shown as "Bash" without the command. Its result came after the end of
-/// the parent's turn, with which the call had been forgotten.
+/// Issue 17: now and then a sub-agent's command was shown as "Bash" without the command. Its result came after the end
+/// of the parent's turn, with which the call had been forgotten.
 #[test]
 fn however_the_lines_of_a_sub_agent_and_its_parent_mix_the_same_is_shown_in_the_end() {
     let lines = recorded();

@@ -1,4 +1,5 @@
-//! Sessions of Claude Code as the hub holds them: who owns one, what ends it, what a broken agent may not do to another.
+//! Sessions of Claude Code as the hub holds them: who owns one, what ends it, what a broken agent may not do to
+//! another.
 
 use std::time::Duration;
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{
-    AgentSessionId, CliType, ErrorCode, ErrorDetail, SessionFacts, SessionId, StreamEvent, Timestamp, ToolContent, ToolDetail,
-    TurnEvent, TurnId, TurnRecord,
+    AgentSessionId, CliType, ErrorCode, ErrorDetail, SessionFacts, SessionId, StreamEvent, Timestamp, ToolContent,
+    ToolDetail, TurnEvent, TurnId, TurnRecord,
 };
 use providers::claude::translate::{LineSource, Translator, TranslatorOutput};
 use providers::claude::wire::ClaudeLine;
@@ -44,8 +44,12 @@ impl Play {
             match output {
                 TranslatorOutput::Event(event) => self.event(event, now),
                 TranslatorOutput::Facts(facts) => self.facts(&facts),
-                TranslatorOutput::TurnBegan(turn) => self.words(format!("  begins by itself: {}", short(turn.as_str()))),
-                TranslatorOutput::PermissionRequested(request) => self.words(format!("  asks: may {} run?", request.tool_name)),
+                TranslatorOutput::TurnBegan(turn) => {
+                    self.words(format!("  begins by itself: {}", short(turn.as_str())))
+                }
+                TranslatorOutput::PermissionRequested(request) => {
+                    self.words(format!("  asks: may {} run?", request.tool_name))
+                }
                 TranslatorOutput::PermissionWithdrawn { .. } => self.words("  asks no longer".into()),
                 TranslatorOutput::AgentIdChanged(id) => self.words(format!("session is now {}", short(id.as_str()))),
                 TranslatorOutput::Answer { answer: Err(error), .. } => self.words(format!("  refused: {error}")),

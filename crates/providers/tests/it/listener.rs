@@ -1,11 +1,11 @@
 //! What a session says, as a hub would keep it: each item's last state, the turns, the facts.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use protocol::{AgentStatus, Continuity, Origin, SessionFacts, StreamEvent, TurnEvent, TurnId, TurnStatus};
-use providers::{AgentSession, OpenedSession, ProviderError, ProviderEvent};
+use providers::{AgentSession, EVENT_QUEUE_MAX, OpenedSession, ProviderError, ProviderEvent};
 use tokio::sync::mpsc;
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
@@ -30,7 +30,7 @@ pub(crate) struct Listener {
     /// How many events came.
     pub(crate) received: usize,
     /// Of every turn that has begun; none before its first event.
-    processors: HashMap<TurnId, Option<UpsertProcessor>>,
+    processors: BTreeMap<TurnId, Option<UpsertProcessor>>,
 }
 
 /// The value, unless it takes for ever.
@@ -57,7 +57,7 @@ impl Listener {
             agent_id: opened.agent_id,
             closed: false,
             received: 0,
-            processors: HashMap::new(),
+            processors: BTreeMap::new(),
         }
     }
 
@@ -73,14 +73,14 @@ impl Listener {
     /// Listens until something can be seen.
     pub(crate) async fn until(&mut self, what: &str, seen: impl Fn(&Self) -> bool) {
         let listen = async {
+            let mut batch = Vec::new();
             while !seen(self) {
-                match self.events.recv().await {
-                    Some(event) => self.receive(event),
-                    None => {
-                        self.closed = true;
-                        assert!(seen(self), "the session closed before {what}: {self:#?}");
-                    }
+                if self.events.recv_many(&mut batch, EVENT_QUEUE_MAX).await == 0 {
+                    self.closed = true;
+                    assert!(seen(self), "the session closed before {what}: {self:#?}");
                 }
+                batch.drain(..).for_each(|event| self.receive(event));
+                self.take_emissions();
             }
         };
         if tokio::time::timeout(DEADLINE, listen).await.is_err() {
@@ -155,14 +155,18 @@ impl Listener {
         }
     }
 
-    /// Every event at a time at which all that waits is due.
     fn fold(&mut self, event: StreamEvent) {
-        let now = Moment { wall: SystemTime::now().into(), elapsed: Duration::from_secs(self.received as u64) };
-        let processor = self.processors.get_mut(&event.turn_id).expect("the turn has begun").get_or_insert_with(|| {
+        let now = self.now();
+        let Some(processor) = self.processors.get_mut(&event.turn_id) else { panic!("the turn has not begun") };
+        let processor = processor.get_or_insert_with(|| {
             UpsertProcessor::new(UpsertConfig::live(), event.session_id.clone(), event.turn_id.clone())
         });
         processor.push(event, now);
-        for emission in processor.take(now) {
+    }
+
+    fn take_emissions(&mut self) {
+        let now = self.now();
+        for emission in self.processors.values_mut().flatten().flat_map(|processor| processor.take(now)) {
             match emission {
                 Emission::Item(item) => match self.items.iter_mut().find(|known| known.item_id == item.item_id) {
                     Some(known) => *known = item,
@@ -171,6 +175,11 @@ impl Listener {
                 Emission::Turn(turn) => self.turns.push(turn),
             }
         }
+    }
+
+    /// Every event at a time at which all that waits is due.
+    fn now(&self) -> Moment {
+        Moment { wall: SystemTime::now().into(), elapsed: Duration::from_secs(self.received as u64) }
     }
 }
 

@@ -1,6 +1,6 @@
-//! A fault of ours in one session or at one agent: it is told, nothing is left behind, everything else goes on.
+//! A panic of ours in one session or at one agent: it is reported, nothing is left behind, everything else goes on.
 //!
-//! The fault is put in by a log that panics, once, at the words of a place in the code.
+//! A subscriber causes the panic, once, where a given message is logged.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -17,7 +17,7 @@ impl Translator {
         let mut builder = EventBuilder::new(now);
         self.finish_replayed(ResponseStatus::Completed, &mut builder);
         self.replaying = false;
-        builder.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
     /// When it was sent, where the agent reports that; else unset. The time of the replay would be a false one.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use protocol::AgentSessionId;
 use serde::Deserialize;
 
-/// Longer names are cut and told apart by a digest.
+/// Longer names are cut, and a digest distinguishes them.
 const SLUG_CHARS_MAX: usize = 200;
-/// How far into a file its directory is looked for: the first entry that names one is among the first few.
+/// How much of a file is searched for its directory: the first entry that names one is among the first few.
 const CWD_SEARCH_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Directories that are suggested, which is as many as a person looks through.
@@ -17,7 +17,7 @@ const RECENT_MAX: usize = 10;
 const ENTRIES_MAX: usize = 5_000;
 
 /// The file of a session, if there is one and it belongs to this directory. Two directories may share a name there,
-/// so the entries themselves are asked.
+/// so the entries themselves decide.
 pub(super) fn session_file(config_dir: &Path, project_dir: &Path, id: &AgentSessionId) -> Option<PathBuf> {
     let project_dir = std::fs::canonicalize(project_dir).unwrap_or_else(|_| project_dir.to_owned());
     let path = config_dir.join("projects").join(slug(&project_dir)).join(format!("{id}.jsonl"));
@@ -47,7 +47,7 @@ fn first_directory(file: std::fs::File) -> Option<String> {
 }
 
 /// The directories of the conversations used last, newest first. Names there cannot be turned back into paths, so the
-/// newest file of each is asked.
+/// newest file of each is read.
 pub(in crate::claude) fn recent_directories(config_dir: &Path) -> Vec<String> {
     let mut projects = newest(&config_dir.join("projects"), |path| path.is_dir());
     projects.truncate(RECENT_MAX);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut_and_told_apart_by_a_digest() {
+    fn a_long_name_is_cut_and_distinguished_by_a_digest() {
         let long = format!("/{}", "a".repeat(300));
         let name = slug(Path::new(&long));
         assert!(name.starts_with(&format!("-{}-", "a".repeat(199))), "{name}");

@@ -1,13 +1,12 @@
 //! A session's history, read from Claude Code's own session file, without starting it.
 //!
-//! Comes in: where the program keeps its files, a project, a session. Goes out: [`History`], a page at a time from the end.
-//! `location` finds the file, `page` picks the entries of the conversation, and the translation of live lines gives them
-//! their meaning. Kept out: writing; the file is the program's.
+//! Comes in: where the program keeps its files, a project, a session. Goes out: [`History`], a page at a time from the
+//! end. `location` finds the file, `page` picks the entries of the conversation, and the translation of live lines
+//! gives them their meaning. Kept out: writing; the file is the program's.
 
 mod backward;
 mod location;
 mod page;
-
 
 pub(super) use location::recent_directories;
 
@@ -27,7 +26,8 @@ use crate::json;
 use crate::provider::{History, HistoryCursor};
 use crate::unreadable::UnreadableLines;
 
-/// What is read of sub-agents for one page. Each is shown whole, as it was live, unless there is more than this of them.
+/// What is read of sub-agents for one page. Each is shown whole, as it was live, unless there is more than this of
+/// them.
 const SUB_AGENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Sub-agents of sub-agents are followed to this depth.
 const DEPTH_MAX: usize = 4;
@@ -145,7 +145,9 @@ impl HistoryReplay {
         let Ok(Name { uuid, timestamp }) = json::parse::<Name>(entry) else { return };
         let at = timestamp.as_deref().and_then(Timestamp::parse).unwrap_or_default();
         if let Some(message) = self.reports.report(NAME, &String::from_utf8_lossy(entry)) {
-            self.translate(|translator, out| out.extend(translator.left_out(format!("{uuid}.unreadable"), &message, at)));
+            self.translate(|translator, out| {
+                out.extend(translator.left_out(format!("{uuid}.unreadable"), &message, at))
+            });
         }
     }
 

@@ -19,15 +19,28 @@ pub(in crate::claude) type ReplySender<T> = oneshot::Sender<Result<T, ProviderEr
 #[derive(Debug)]
 pub(in crate::claude) enum ClaudeCommand {
     /// Starts the process and answers when it is up.
-    Start { reply: ReplySender<()> },
-    Send { prompt: Prompt, reply: ReplySender<TurnId> },
-    Cancel { reply: ReplySender<()> },
-    SetOption { option: String, value: String, reply: ReplySender<()> },
-    Reconnect { reply: ReplySender<()> },
+    Start {
+        reply: ReplySender<()>,
+    },
+    Send {
+        prompt: Prompt,
+        reply: ReplySender<TurnId>,
+    },
+    Cancel {
+        reply: ReplySender<()>,
+    },
+    SetOption {
+        option: String,
+        value: String,
+        reply: ReplySender<()>,
+    },
+    Reconnect {
+        reply: ReplySender<()>,
+    },
 }
 
-/// What the actor, its handle and the provider share of one session. The actor lives until `stop` is cancelled or nobody
-/// receives the session's events.
+/// What the actor, its handle and the provider share of one session. The actor lives until `stop` is cancelled or
+/// nobody receives the session's events.
 #[derive(Debug)]
 pub(in crate::claude) struct SessionControl {
     commands: mpsc::Sender<ClaudeCommand>,

@@ -53,7 +53,7 @@ impl ClaudeSession {
         self.silence_is_over();
         let is_end = Glimpse::of(line).kind.as_deref() == Some("result");
         if is_end && self.translator.turn().is_some() {
-            tracing::warn!(session = %self.agent_id, %error, "Claude Code ended a turn with a line that cannot be read");
+            tracing::warn!(session = %self.agent_id, %error, "a turn of Claude Code ended with an unreadable line");
             let outputs = self.translator.unreadable_result(now());
             return self.emit_all(outputs);
         }
@@ -145,7 +145,8 @@ impl ClaudeSession {
         }
     }
 
-    /// An answer to one of our requests. With `--replay-user-messages` our own answers come back too: they answer nothing.
+    /// An answer to one of our requests. With `--replay-user-messages` our own answers come back too: they answer
+    /// nothing.
     fn on_answer(&mut self, id: &str, answer: Result<Value, String>) {
         let request = self.process.running_mut().and_then(|process| process.requests.take(id));
         match request {
@@ -171,7 +172,7 @@ impl ClaudeSession {
     /// `/clear`: the same process goes on with another conversation. False if another open session has that one.
     fn change_agent_id(&mut self, id: AgentSessionId) -> bool {
         if !self.shared.claim_agent_id(&self.control, &id) {
-            tracing::error!(session = %self.agent_id, other = %id, "Claude Code writes for a session that is not its own");
+            tracing::error!(session = %self.agent_id, other = %id, "Claude Code writes for another open session");
             self.abandon_process("Claude Code went over to a session that is open already.");
             return false;
         }

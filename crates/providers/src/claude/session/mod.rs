@@ -1,8 +1,8 @@
 //! One conversation: the actor that owns its process, its translation and its events.
 //!
 //! Comes in: commands of its handle and lines of the program. Goes out: events on the session's channel, and answers.
-//! `turns` begins and ends turns, `lines` handles what the program writes, `options` sets mode and model, `process_life`
-//! starts and ends the process, whose states are in `process_phase`. Kept out: other sessions.
+//! `turns` begins and ends turns, `lines` handles what the program writes, `options` sets mode and model,
+//! `process_life` starts and ends the process, whose states are in `process_phase`. Kept out: other sessions.
 
 mod handle;
 mod lines;
@@ -145,7 +145,10 @@ impl ClaudeSession {
                 biased; // A cancel must not wait behind a flood of output.
                 () = stop.cancelled() => break,
                 Some(command) = commands.recv() => self.on_command(command),
-                _closed = self.emitter.flush() => break,
+                relieved = self.emitter.relieve() => match relieved {
+                    Ok(()) => {} // The program may be read again.
+                    Err(_closed) => break,
+                },
                 event = self.process.next_event(may_read) => match event {
                     ProcessEvent::Started(started) => self.on_started(started),
                     ProcessEvent::Line(line) => self.on_line(line),

@@ -20,8 +20,8 @@ use crate::error::ProviderError;
 use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
 use crate::provider::{ProviderEvent, StatusReport};
 
-/// For a turn to end when its session does. A server that stops has interrupted it a second before, and what follows (the
-/// last output, the end of input, SIGTERM) must fit into the time it has.
+/// For a turn to end when its session does. A server that stops has interrupted it a second before, and what follows
+/// (the last output, the end of input, SIGTERM) must fit into the time it has.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl ClaudeSession {
@@ -195,8 +195,8 @@ impl ClaudeSession {
         }
     }
 
-    /// Ends the process; the next message resumes the conversation. Nothing waits for that end but the next process: one
-    /// that hangs takes its time, and what has just ended is reported at once.
+    /// Ends the process; the next message resumes the conversation. Nothing waits for that end but the next process:
+    /// one that hangs takes its time, and what has just ended is reported at once.
     fn evict_process(&mut self) {
         self.release_process();
         if let ProcessPhase::Ended(handle) = &self.process {
@@ -206,8 +206,8 @@ impl ClaudeSession {
         self.on_loss(String::new(), false, true);
     }
 
-    /// A panic of ours: the turn ends with an error, the session ends and can be opened again. What panicked may be what
-    /// would report that; then the end of the channel reports it.
+    /// A panic of ours: the turn ends with an error, the session ends and can be opened again. What panicked may be
+    /// what would report that; then the end of the channel reports it.
     pub(super) fn abandon(&mut self, panic: &Panic) {
         tracing::error!(session = %self.agent_id, %panic, "a session panicked");
         let message = ErrorCode::InternalError.message("");

@@ -14,8 +14,8 @@ use crate::claude::process::Started;
 use crate::claude::request;
 use crate::error::ProviderError;
 
-/// For what a process wrote before it exited, and for its exit after it closed its output. Its children may keep the pipe
-/// open.
+/// For what a process wrote before it exited, and for its exit after it closed its output. Its children may keep the
+/// pipe open.
 pub(super) const EXIT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -60,9 +60,16 @@ pub(super) struct PendingRequests {
 #[derive(Debug)]
 pub(super) enum PendingRequest {
     /// The user sets an option.
-    SetOption { option: String, value: String, reply: ReplySender<()> },
+    SetOption {
+        option: String,
+        value: String,
+        reply: ReplySender<()>,
+    },
     /// An option that the user set earlier is set again.
-    RestoreOption { option: String, value: String },
+    RestoreOption {
+        option: String,
+        value: String,
+    },
     /// Whether the message of this turn was withdrawn before it began.
     DropMessage(TurnId),
     Interrupt,

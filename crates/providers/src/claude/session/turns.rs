@@ -1,8 +1,6 @@
 //! Turns of a session: how a message begins one, how it is cancelled, and how it ends.
 
-use protocol::{
-    AgentStatus, ErrorDetail, Prompt, ResponseStatus, SessionFacts, TurnId, TurnRecord, TurnRecordStatus,
-};
+use protocol::{AgentStatus, ErrorDetail, Prompt, ResponseStatus, SessionFacts, TurnId, TurnRecord, TurnRecordStatus};
 use serde_json::json;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -84,7 +82,8 @@ impl ClaudeSession {
                 if self.conversation.is_restoring()
                     && let Some(process) = self.process.running_mut()
                 {
-                    // Whether the process has the user's options is not known: they are set again before the next message.
+                    // Whether the process has the user's options is not known: they are set again before the next
+                    // message.
                     process.requests.forget_restoring(|_| true);
                     self.conversation.options_not_restored();
                 }
@@ -92,7 +91,8 @@ impl ClaudeSession {
             }
             CancelStep::AskAgent(turn) => {
                 self.translator.turn_is_cancelled();
-                // A message that the program has not begun with is withdrawn first, or it would begin after the interrupt.
+                // A message that the program has not begun with is withdrawn first, or it would begin after the
+                // interrupt.
                 if !self.translator.turn_is_accepted() {
                     let body = json!({"subtype": "cancel_async_message", "message_uuid": turn.as_str()});
                     self.request(&body, PendingRequest::DropMessage(turn));
@@ -141,8 +141,7 @@ impl ClaudeSession {
         self.translator.abandon_turn();
         self.emitter.abort_turns(error);
         let silent_ms = self.conversation.end_turn(Instant::now()).then_some(0);
-        let facts =
-            SessionFacts { silent_ms, activity: self.translator.clear_activity(), ..SessionFacts::default() };
+        let facts = SessionFacts { silent_ms, activity: self.translator.clear_activity(), ..SessionFacts::default() };
         if !facts.is_empty() {
             self.emit_facts(facts);
         }

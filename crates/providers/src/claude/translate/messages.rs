@@ -94,7 +94,14 @@ impl Translator {
         }
     }
 
-    fn block_begins(&mut self, parent: Option<String>, index: u64, block: Block, now: Timestamp, out: &mut Vec<TranslatorOutput>) {
+    fn block_begins(
+        &mut self,
+        parent: Option<String>,
+        index: u64,
+        block: Block,
+        now: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let Some(turn) = self.turn_of(parent.as_deref()) else { return };
         let parent_item = parent.as_deref().map(Self::item_of);
         let Some(message) = self.thread(&parent).message.clone() else { return };
@@ -419,8 +426,8 @@ fn text_item(message: &str, index: u64) -> ItemId {
     ItemId::from_foreign(&format!("{message}.{index}"))
 }
 
-/// How Claude Code recorded that a permission was given. What its settings allow was never asked. It does not distinguish our
-/// policy from a person, so a record of a run under our control is read as what the policy does.
+/// How Claude Code recorded that a permission was given. What its settings allow was never asked. It does not
+/// distinguish our policy from a person, so a record of a run under our control is read as what the policy does.
 fn permission(record: &PermissionDecisionRecord, is_by_program: bool) -> Option<Permission> {
     let decision = match (record.decision.as_str(), record.source.as_str()) {
         (_, "config" | "hook" | "") => return None,

@@ -1,10 +1,10 @@
 //! What Claude Code's lines mean: stream events, facts, questions and answers.
 //!
 //! Comes in: the turns we begin and the lines the program writes, or the entries of a session file. Goes out:
-//! [`TranslatorOutput`], in order. One translation for both sources, so that a live turn and its history are the same items under the same
-//! ids: a turn is named by the user's message, a text by its model message and block, a tool by its call. Two things are
-//! live only, because the program does not keep them: the notice of an answer that broke off, and a thought that a
-//! cancel cut short. Pure: the clock is an argument.
+//! [`TranslatorOutput`], in order. One translation for both sources, so that a live turn and its history are the same
+//! items under the same ids: a turn is named by the user's message, a text by its model message and block, a tool by
+//! its call. Two things are live only, because the program does not keep them: the notice of an answer that broke off,
+//! and a thought that a cancel cut short. Pure: the clock is an argument.
 
 mod messages;
 mod turns;
@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 
 use protocol::stream::{ItemDone, ItemStart};
 use protocol::{
-    AgentSessionId, ErrorDetail, EventId, FinalItem, ItemId, ItemType, Origin, Permission, SessionFacts,
-    SessionId, StreamEvent, StreamPayload, Timestamp, ToolDetail, TurnId, TurnRecord,
+    AgentSessionId, ErrorDetail, EventId, FinalItem, ItemId, ItemType, Origin, Permission, SessionFacts, SessionId,
+    StreamEvent, StreamPayload, Timestamp, ToolDetail, TurnId, TurnRecord,
 };
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ use super::wire::{ClaudeLine, ControlRequestBody, ControlResponse, SystemBody, S
 const COMPACTED: &str = "The conversation was compacted: the agent goes on from a summary.";
 /// Tool calls remembered at once. Only running ones and sub-agents are; no real session comes near it.
 const CALLS_MAX: usize = 4096;
-/// Streams told apart at once: one for the agent and one for each sub-agent.
+/// Streams distinguished at once: one for the agent and one for each sub-agent.
 const THREADS_MAX: usize = 512;
 
 /// What one line led to.
@@ -205,7 +205,12 @@ impl Translator {
             ClaudeLine::ControlRequest(request) => out.push(match request.request {
                 ControlRequestBody::CanUseTool { tool_name, input, tool_use_id } => {
                     let request_id = request.request_id;
-                    TranslatorOutput::PermissionRequested(PermissionRequest { request_id, tool_name, input, tool_use_id })
+                    TranslatorOutput::PermissionRequested(PermissionRequest {
+                        request_id,
+                        tool_name,
+                        input,
+                        tool_use_id,
+                    })
                 }
                 ControlRequestBody::Unknown => TranslatorOutput::UnknownRequest { request_id: request.request_id },
             }),
@@ -341,7 +346,15 @@ impl Translator {
     }
 
     /// A whole message at once.
-    fn emit_message(&self, turn: &TurnId, id: &str, text: String, origin: Origin, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
+    fn emit_message(
+        &self,
+        turn: &TurnId,
+        id: &str,
+        text: String,
+        origin: Origin,
+        at: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let item_id = ItemId::from_foreign(id);
         let mut start = item_start(item_id.clone(), ItemType::Message, None);
         start.origin = Some(origin);

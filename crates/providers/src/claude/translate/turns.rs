@@ -98,8 +98,8 @@ impl Translator {
         self.emit_message(&turn, &id, text.into(), Origin::System, at, out);
     }
 
-    /// A message of ours about what could not be read. A text that is growing is not divided by it: the message waits for
-    /// the end of that text.
+    /// A message of ours about what could not be read. A text that is growing is not divided by it: the message waits
+    /// for the end of that text.
     pub fn left_out(&mut self, id: String, message: &str, at: Timestamp) -> Vec<TranslatorOutput> {
         let mut out = Vec::new();
         self.reports.push((id, message.to_owned()));
@@ -129,7 +129,13 @@ impl Translator {
     }
 
     /// What a command of the program itself printed.
-    pub(super) fn local_output(&mut self, id: Option<String>, text: &str, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
+    pub(super) fn local_output(
+        &mut self,
+        id: Option<String>,
+        text: &str,
+        at: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let Some(id) = id else { return };
         let text = texts::local_output(text);
         if text.is_empty() || !self.is_new(&id) {
@@ -160,10 +166,15 @@ impl Translator {
         self.emit_message(&turn, &format!("{turn}.retry"), text, Origin::System, at, out);
     }
 
-    /// Blocks that were streamed but never confirmed: their message broke off and comes again. The program keeps nothing
-    /// of it, so its history does not have it. What is on the screen already is replaced by a notice, so that nobody reads it
-    /// twice: the one item of a live turn that its history lacks.
-    pub(super) fn withdraw_unconfirmed(&mut self, parent: Option<String>, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
+    /// Blocks that were streamed but never confirmed: their message broke off and comes again. The program keeps
+    /// nothing of it, so its history does not have it. What is on the screen already is replaced by a notice, so that
+    /// nobody reads it twice: the one item of a live turn that its history lacks.
+    pub(super) fn withdraw_unconfirmed(
+        &mut self,
+        parent: Option<String>,
+        at: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let Some(thread) = self.threads.get_mut(&parent) else { return };
         let blocks = std::mem::take(&mut thread.blocks);
         let Some(turn) = self.turn_of(parent.as_deref()) else { return };
@@ -186,7 +197,13 @@ impl Translator {
         of_call.or_else(|| self.turn().cloned()).or_else(|| self.last_turn.clone())
     }
 
-    pub(super) fn attachment(&mut self, id: Option<String>, at: Timestamp, what: Attachment, out: &mut Vec<TranslatorOutput>) {
+    pub(super) fn attachment(
+        &mut self,
+        id: Option<String>,
+        at: Timestamp,
+        what: Attachment,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let Attachment::QueuedCommand { prompt, command_mode } = what else { return };
         let text = tools::text_of(&prompt);
         let of_user = command_mode.is_none_or(|mode| mode == "prompt");

@@ -81,8 +81,9 @@ async fn history_after_a_restart_is_what_was_live_and_the_next_message_resumes()
     soon("the end", provider.shutdown()).await;
 }
 
-/// What the program itself does not keep cannot be in its history: an answer that broke off and was begun again, of which
-/// a word is shown, and a thought that was cut short by a cancel, which stays on the screen. All else is the same.
+/// What the program itself does not keep cannot be in its history: an answer that broke off and was begun again, of
+/// which a word is shown, and a thought that was cut short by a cancel, which stays on the screen. All else is the
+/// same.
 #[tokio::test]
 async fn history_lacks_only_what_the_program_did_not_keep() {
     let bench = Bench::new().await;

@@ -197,8 +197,8 @@ async fn cancel_before_the_first_word_ends_the_turn_and_not_the_process() {
     soon("the end", provider.shutdown()).await;
 }
 
-/// A measurement, not a test: from the cancel to the end of the turn, when the next message is taken. Run alone, it prints
-/// milliseconds.
+/// A measurement, not a test: from the cancel to the end of the turn, when the next message is taken. Run alone, it
+/// prints milliseconds.
 #[tokio::test]
 #[ignore = "a measurement: cargo test -p providers -- --ignored --nocapture how_soon_a_cancelled"]
 async fn how_soon_a_cancelled_session_is_ready() {

@@ -1,4 +1,4 @@
-//! When the user hears that an agent is lost: at once, whatever else has to be waited for, and in an order that makes
+//! When the loss of an agent is reported: at once, whatever else has to be waited for, and in an order that makes
 //! sense.
 
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ fn slow_bench(manner: &str) -> Bench {
 }
 
 #[tokio::test]
-async fn a_crash_is_told_before_what_the_agent_leaves_behind_is_gone() {
+async fn a_crash_is_reported_before_what_the_agent_started_is_gone() {
     let bench = slow_bench("exec \"$0\" acp");
     let mut session = bench.create().await;
     let turn = bench.send(&session, "stubborn-daemon\nsay:words\nhold:never").await;
@@ -52,7 +52,7 @@ async fn a_crash_is_told_before_what_the_agent_leaves_behind_is_gone() {
 }
 
 #[tokio::test]
-async fn an_agent_that_closes_its_output_and_will_not_go_is_told_as_lost_while_it_lives() {
+async fn an_agent_that_closes_its_output_and_does_not_exit_is_reported_as_lost_while_it_runs() {
     let bench = slow_bench("trap '' TERM; exec 3<&0; \"$0\" acp <&3 3<&- & exec >&- 3<&-; sleep 1000");
     let mut session = bench.create().await;
     let pid = bench.pid().await;
@@ -64,7 +64,7 @@ async fn an_agent_that_closes_its_output_and_will_not_go_is_told_as_lost_while_i
 }
 
 #[tokio::test]
-async fn a_restart_that_fails_is_not_told_as_another_loss() {
+async fn a_restart_that_fails_is_not_reported_as_another_loss() {
     let bench = Bench::new(&[]);
     let program = programs::scripted_agent();
     let broken = bench.state.path().join("broken");
@@ -96,7 +96,7 @@ async fn a_restart_that_fails_is_not_told_as_another_loss() {
 /// A measurement, not a test: from the cause to what the user hears of it. Run alone, it prints milliseconds.
 #[tokio::test]
 #[ignore = "a measurement: cargo test -p providers -- --ignored --nocapture how_soon"]
-async fn how_soon_each_fault_is_told() {
+async fn how_soon_each_failure_is_reported() {
     for (fault, words) in [
         ("dies before the handshake", "refuse:bad flag"),
         ("dies in the handshake", "die"),
