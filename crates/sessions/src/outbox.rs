@@ -2,7 +2,7 @@
 //!
 //! Comes in: ordered frames, items and snapshots. Goes out: the same order, each item once and in its newest state. While
 //! something long of one session is made, what is not of that session passes it. Kept out: sockets, and what a message
-//! means. The queue is bounded: a window that lets it fill is let go, and comes back to a snapshot.
+//! means. The queue is bounded: a window that lets it fill is closed, and comes back to a snapshot.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::renderers;
 use crate::snapshot::Snapshot;
 
 /// Waiting things that are not yet superseded. A window that keeps up has a handful; one that never reads reaches this
-/// after some thousand items and is let go.
+/// after some thousand items and is closed.
 const SLOTS_MAX: usize = 8192;
 /// Bytes of encoded frames that may wait. Items wait unencoded and cost nothing here.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -57,12 +57,12 @@ struct State {
     waiting: HashSet<(SessionId, ItemId)>,
     /// What of which sessions waits.
     news: HashSet<(About, SessionId)>,
-    /// What the window was told of items that are still growing.
+    /// What the window has of items that are still growing.
     sent: HashMap<(SessionId, ItemId), Sent>,
     bytes: usize,
 }
 
-/// What is told of a session beside its items, each as it is now.
+/// What is sent of a session besides its items, each as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum About {
     State,
@@ -148,7 +148,7 @@ impl Outbox {
         let full = full || state.queue.len() > SLOTS_MAX;
         drop(state);
         if full {
-            tracing::warn!("a window does not read; it is let go");
+            tracing::warn!("a window does not read; it is closed");
             self.close();
         }
         self.ready.notify_one();
@@ -159,14 +159,14 @@ impl Outbox {
         self.lock().sent.retain(|(of, _), _| of != session);
     }
 
-    /// Lets the window go: what waits is dropped, the socket is to be closed.
+    /// Closes the window: what waits is dropped, the socket is to be closed.
     pub(crate) fn close(&self) {
         self.gone.cancel();
         *self.lock() = State::default();
         self.ready.notify_one();
     }
 
-    /// Nothing more comes: the window is let go once it has read what waits.
+    /// Nothing more comes: the window is closed once it has read what waits.
     pub(crate) fn finish(&self) {
         self.over.cancel();
         self.ready.notify_one();
@@ -208,7 +208,7 @@ pub struct Frames {
     /// The item whose turn it is.
     item: Option<Box<Item>>,
     /// What takes long is made off the async threads.
-    making: JoinSet<Result<(SessionId, Frame, Told), JoinError>>,
+    making: JoinSet<Result<(SessionId, Frame, SentItems), JoinError>>,
     /// What will be when there is room.
     to_make: VecDeque<Long>,
     /// The sessions of both. Whatever else there is of them waits.
@@ -233,8 +233,8 @@ struct Item {
     looks: usize,
 }
 
-/// What a window has been told of items that are still growing.
-pub(crate) type Told = Vec<((SessionId, ItemId), Sent)>;
+/// What a window has of items that are still growing.
+pub(crate) type SentItems = Vec<((SessionId, ItemId), Sent)>;
 
 impl Frames {
     pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
@@ -242,7 +242,7 @@ impl Frames {
         Self { outbox, item: None, making, to_make, busy: Vec::new(), give_up_at: None }
     }
 
-    /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the
+    /// The next frame to write; none when the window is to be closed or nothing more comes. Nothing is lost when the
     /// future is dropped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
@@ -285,16 +285,16 @@ impl Frames {
         is_over.then(|| *self.give_up_at.get_or_insert_with(|| Instant::now() + LAST_FRAMES_TIME_MAX))
     }
 
-    fn made(&mut self, done: Result<(SessionId, Frame, Told), JoinError>) -> Option<Frame> {
+    fn made(&mut self, done: Result<(SessionId, Frame, SentItems), JoinError>) -> Option<Frame> {
         match done {
-            Ok((session, frame, told)) => {
+            Ok((session, frame, sent_items)) => {
                 self.busy.retain(|busy| *busy != session);
                 self.start_making();
-                self.outbox.lock().sent.extend(told);
+                self.outbox.lock().sent.extend(sent_items);
                 Some(frame)
             }
             Err(error) => {
-                // A panic in the renderer: the window is let go and comes back to a fresh snapshot.
+                // A panic in the renderer: the window is closed and comes back to a fresh snapshot.
                 tracing::error!(%error, "a frame could not be made");
                 self.outbox.close();
                 None
@@ -308,8 +308,8 @@ impl Frames {
         let Item { key, seq, cell, sent, looks } = &mut *item;
         match cell.frame_at_once(&key.0, *seq, kind, sent) {
             Ok(frame) => {
-                let told = item.told(kind);
-                self.outbox.lock().sent.extend(told);
+                let sent_items = item.into_sent(kind);
+                self.outbox.lock().sent.extend(sent_items);
                 return Some(frame);
             }
             Err(NotNow::Busy) if *looks < LOOKS_MAX => {
@@ -334,8 +334,8 @@ impl Frames {
             let kind = self.outbox.kind;
             self.making.spawn(renderers::run(move || {
                 let session = long.session().clone();
-                let (frame, told) = long.make(kind);
-                (session, frame, told)
+                let (frame, sent_items) = long.make(kind);
+                (session, frame, sent_items)
             }));
         }
     }
@@ -374,12 +374,12 @@ impl Long {
         }
     }
 
-    fn make(self, kind: WindowKind) -> (Frame, Told) {
+    fn make(self, kind: WindowKind) -> (Frame, SentItems) {
         match self {
             Self::Item(mut item) => {
                 let Item { key, seq, cell, sent, .. } = &mut *item;
                 let frame = cell.frame(&key.0, *seq, kind, sent);
-                (frame, item.told(kind).into_iter().collect())
+                (frame, item.into_sent(kind).into_iter().collect())
             }
             Self::Snapshot(snapshot) => snapshot.encode(kind),
         }
@@ -387,8 +387,8 @@ impl Long {
 }
 
 impl Item {
-    /// What the window need not be told again, as long as the item grows.
-    fn told(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
+    /// What the window need not be sent again, as long as the item grows.
+    fn into_sent(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
         (kind == WindowKind::View && !self.sent.is_over).then_some((self.key, self.sent))
     }
 }

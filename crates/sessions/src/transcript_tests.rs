@@ -46,7 +46,7 @@ fn a_session_that_says_ever_more_keeps_the_newest_and_says_that_there_was_more()
     for number in 0..1000 {
         turn(&mut transcript, number, &text);
         let shown = shown(&transcript);
-        assert!(shown.len() <= KEPT_BYTES_MAX / (16 * MEBIBYTE) + 1, "{shown:?}");
+        assert!(shown.len() <= TRANSCRIPT_BYTES_MAX / (16 * MEBIBYTE) + 1, "{shown:?}");
         assert_eq!(*shown.last().unwrap(), format!("item-{number}"), "the newest is there");
         assert_eq!(shown.iter().filter(|id| *id == EVICTED_ID).count(), usize::from(number >= 7), "{shown:?}");
         assert!(number < 7 || shown[0] == EVICTED_ID, "{shown:?}");
@@ -74,7 +74,7 @@ fn who_has_not_seen_all_that_was_let_go_is_shown_the_session_anew() {
 
 #[test]
 fn the_turn_that_just_ended_stays_whole_however_long_it_is() {
-    let text = Text::from("x".repeat(2 * KEPT_BYTES_MAX));
+    let text = Text::from("x".repeat(2 * TRANSCRIPT_BYTES_MAX));
     let mut transcript = Transcript::default();
     turn(&mut transcript, 0, &text);
     assert_eq!(shown(&transcript), ["item-0"]);

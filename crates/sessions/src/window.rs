@@ -32,7 +32,7 @@ impl Window {
         Self { core, id, outbox, under_way: Arc::new(Semaphore::new(REQUESTS_MAX)) }
     }
 
-    /// Fires when the window must be let go because it does not read.
+    /// Fires when the window must be closed because it does not read.
     pub fn gone(&self) -> &CancellationToken {
         self.outbox.gone()
     }
@@ -47,19 +47,21 @@ impl Window {
         self.requester(invalid.request_id.clone(), None).refuse(invalid.into());
     }
 
-    /// Takes a request up. Returns when it is on its way; waits only while too many are.
+    /// Starts a request. Returns when it is on its way; waits only while too many are.
     pub async fn request(&self, frame: ClientFrame) {
         let ClientFrame { request_id, message } = frame;
         let session = message.session_id().cloned();
         let requester = self.requester(request_id, session);
         let Ok(permit) = Arc::clone(&self.under_way).acquire_owned().await else { return };
-        // What keeps its order: commands to sessions are queued here, one after the other. What takes time runs beside.
-        if let Err(error) = self.take_up(message, &requester, permit).await {
+        // Commands to sessions are queued here, one after the other, so that a window's requests keep their order in a
+        // session: who sends and then cancels cancels that message. Whatever waits for the disk or an agent runs beside,
+        // or it would hold up the socket and with it the next cancel.
+        if let Err(error) = self.start(message, &requester, permit).await {
             requester.fail(&error);
         }
     }
 
-    async fn take_up(
+    async fn start(
         &self,
         message: ClientMessage,
         requester: &Requester,
@@ -79,6 +81,8 @@ impl Window {
             }
             ClientMessage::SessionLeave { session_id } => {
                 core.command_live(&session_id, SessionCommand::Leave { window: self.id }).await?;
+                // After the command: an item that is pushed before the session handles it is then sent whole, not as a
+                // continuation of what this window has dropped.
                 self.outbox.forget(&session_id);
                 requester.answer(ServerMessage::Ack {});
             }
@@ -88,6 +92,8 @@ impl Window {
                 core.command(&session_id, SessionCommand::Send { prompt: content.into(), reply }).await?;
             }
             ClientMessage::SessionCancel { session_id } => {
+                // Unlike a message, a cancel opens no session: with no actor there is nothing to cancel, and an unknown
+                // session is still an error.
                 core.record(&session_id)?;
                 let reply = CancelReply::Window(requester.with_permit(permit));
                 if !core.command_live(&session_id, SessionCommand::Cancel { reply }).await? {
@@ -106,12 +112,13 @@ impl Window {
                 core.seen(&session_id).await?;
                 requester.answer(ServerMessage::Ack {});
             }
-            // What exists is changed in the order asked: who archives, takes that back and opens finds it open.
+            // Awaited here and not beside: a window that archives, restores and opens without waiting for answers must
+            // find the session open in the end.
             change @ (ClientMessage::SessionArchive { .. }
             | ClientMessage::SessionRestore { .. }
             | ClientMessage::ProjectRemove { .. }
             | ClientMessage::ProjectRestore { .. }) => {
-                let changed = catch_panic(serve(core, change, requester)).await;
+                let changed = catch_panic(run_slow(core, change, requester)).await;
                 return changed.unwrap_or_else(|panic| Err(ServiceError::panic(&panic)));
             }
             slow => self.run_beside(slow, requester.clone(), permit),
@@ -122,15 +129,15 @@ impl Window {
     fn run_beside(&self, message: ClientMessage, requester: Requester, permit: tokio::sync::OwnedSemaphorePermit) {
         let core = Arc::clone(&self.core);
         self.core.tasks().spawn(async move {
-            let served = catch_panic(serve(&core, message, &requester)).await;
-            if let Err(error) = served.unwrap_or_else(|panic| Err(ServiceError::panic(&panic))) {
+            let done = catch_panic(run_slow(&core, message, &requester)).await;
+            if let Err(error) = done.unwrap_or_else(|panic| Err(ServiceError::panic(&panic))) {
                 requester.fail(&error);
             }
             drop(permit);
         });
     }
 
-    /// Waits beside for what a session makes of a request. A success without an answer of its own was answered by it.
+    /// Waits beside for the answer of a session. The permit is held until then, which bounds what one window can queue.
     fn answer_beside<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
@@ -165,7 +172,7 @@ impl Drop for Window {
 }
 
 /// Requests that wait for the disk or for an agent.
-async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requester) -> Result<(), ServiceError> {
+async fn run_slow(core: &Arc<HubCore>, message: ClientMessage, requester: &Requester) -> Result<(), ServiceError> {
     match message {
         ClientMessage::ProjectAdd { path } => {
             let project = core.catalog().add_project(&path).await?;
@@ -173,6 +180,7 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         }
         ClientMessage::ProjectRemove { project_id } => {
             core.catalog().remove_project(&project_id).await?;
+            // First off the list, then closed: no actor is started for a project that is not there, so none is missed.
             core.close_sessions_of(&project_id).await;
             core.broadcast_as_answer(ServerMessage::ProjectRemoved { project_id }, Some(requester));
         }
@@ -208,7 +216,7 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         }
         ClientMessage::SessionArchive { session_id } => {
             core.catalog().archive(&session_id).await?;
-            // Before it is told: who opens it after having heard that is not answered by an actor that is ending.
+            // Before it is broadcast: a window that opens the session after that is not answered by an actor that is ending.
             core.close_session(&session_id).await;
             core.broadcast_as_answer(ServerMessage::SessionArchived { session_id }, Some(requester));
         }
@@ -224,7 +232,8 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         }
         ClientMessage::SessionOutput { session_id, item_id } => {
             let cell = core.ask(&session_id, |reply| SessionCommand::Item { item: item_id.clone(), reply }).await?;
-            // As long as the output is long: neither the session nor any other task waits for it.
+            // It takes as long as the output is long: neither the session nor any other task waits for it. The permit goes
+            // into the closure, because a blocking thread goes on when this future is dropped.
             let permit = renderers::permit().await;
             let render = move || {
                 let _permit = permit;
@@ -268,7 +277,7 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         | ClientMessage::SessionLeave { .. }
         | ClientMessage::SessionPage { .. }
         | ClientMessage::SessionSeen { .. } => {
-            debug_assert!(false, "answered in `take_up`");
+            debug_assert!(false, "answered in `start`");
         }
     }
     Ok(())

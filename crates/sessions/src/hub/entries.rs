@@ -241,7 +241,7 @@ impl HubCore {
             }
         };
         match next {
-            Ok(Some((provider, stored, commands))) => {
+            Ok(Some(Successor { provider, stored, commands })) => {
                 let session = SessionActor::opened(Arc::clone(self), provider, stored, commands, waiting);
                 // If nothing is started any more, the session has refused what waited for it.
                 self.start_actor(session).await.ok();
@@ -255,18 +255,14 @@ impl HubCore {
         }
     }
 
-    fn successor(
-        &self,
-        sessions: &mut Entries,
-        id: &SessionId,
-    ) -> Result<(Arc<dyn Provider>, StoredSession, mpsc::Receiver<SessionCommand>), ServiceError> {
+    fn successor(&self, sessions: &mut Entries, id: &SessionId) -> Result<Successor, ServiceError> {
         self.unless_stopping()?;
         let record = self.record(id)?;
         let provider = Arc::clone(self.registry().get(&record.cli_type)?);
         let stored = self.stored_session(id)?;
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
         sessions.insert(record.id, Entry::live(actor));
-        Ok((provider, stored, commands))
+        Ok(Successor { provider, stored, commands })
     }
 
     /// An actor's task panicked where nothing catches that: its entry leads nowhere.
@@ -298,6 +294,13 @@ impl HubCore {
             }
         }
     }
+}
+
+/// What the next actor of a session is made of.
+struct Successor {
+    provider: Arc<dyn Provider>,
+    stored: StoredSession,
+    commands: mpsc::Receiver<SessionCommand>,
 }
 
 /// What [`HubCore::hand_or_start`] found.
