@@ -35,7 +35,7 @@ const WRONG_USAGE: u8 = 2;
 pub fn main() -> ExitCode {
     agent_process::guardian_entry();
     agent_process::detached_entry();
-    agent_process::give_large_memory_back();
+    agent_process::return_large_memory();
     let settings = Settings::read();
     match &settings.command {
         None => serve(&settings),
