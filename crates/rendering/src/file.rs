@@ -20,27 +20,6 @@ pub fn file_read(text: &str, start_line: usize, path: &str, cut: Cut) -> Lines {
     Lines { html: sanitize(html), ..written }
 }
 
-/// A JSON value, pretty, with colours: `<div class="json">` with lines as in a file, but no numbers.
-pub fn json(value: &serde_json::Value, cut: Cut) -> Lines {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    let mut html = String::from("<div class=\"json\">");
-    let written = numbered_into(&mut html, &text, None, "json", cut);
-    html.push_str("</div>");
-    Lines { html: sanitize(html), ..written }
-}
-
-/// A JSON value in one short line of plain text (not HTML), for a row that is closed.
-pub fn json_summary(value: &serde_json::Value, characters_max: usize) -> String {
-    let text = match value {
-        serde_json::Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(characters_max) {
-        None => text,
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
-
 fn numbered_into(html: &mut String, text: &str, start: Option<usize>, language: &str, cut: Cut) -> Lines {
     let lines: Vec<&str> = text.lines().collect();
     let hidden = cut.hidden(lines.len());
@@ -124,14 +103,6 @@ mod tests {
              <div class=\"cut\" data-count=\"97\">⋯ 97 lines</div>\
              <div class=\"line\"><span class=\"num\">140</span><span class=\"src\">line 100\n</span></div></div>"
         );
-    }
-
-    #[test]
-    fn json_is_pretty_and_escaped() {
-        let html = json(&serde_json::json!({"a": "<b>", "n": 1}), Cut::WHOLE).html;
-        assert!(html.contains("<i class=\"p\">\"a\"</i>"), "{html}");
-        assert!(html.contains("&lt;b&gt;"), "{html}");
-        assert_eq!(json_summary(&serde_json::json!({"command": "cargo test"}), 12), "{\"command\":\"…");
     }
 
     #[test]

@@ -64,14 +64,13 @@
 //!
 //! # Tool calls
 //!
-//! [`diff`] and [`patch`] (`div.diff`), [`terminal`] and [`LiveTerminal`] (`div.terminal`), [`file_read`] (`div.file`),
-//! [`json`] (`div.json`), [`image`], [`code`]. Each says what it looks like. Long content is cut by a [`Cut`]; asking again
+//! [`diff`] (`div.diff`), [`terminal`] and [`LiveTerminal`] (`div.terminal`), [`file_read`] (`div.file`),
+//! [`image`]. Each documents its HTML. Long content is cut by a [`Cut`]; asking again
 //! with [`Cut::WHOLE`] gives all of it.
 //!
 //! # Colours
 //!
-//! The grammars are one embedded file of 984 KB, compressed. It is unpacked when the first code is highlighted, or by
-//! [`warm_up`], never before.
+//! The grammars are one embedded file of 984 KB, compressed. It is unpacked when the first code is highlighted.
 //!
 //! # Safety
 //!
@@ -89,11 +88,9 @@ mod markdown;
 mod sanitize;
 mod terminal;
 
-pub use code::code;
 pub use cut::{Cut, Lines};
-pub use diff::{DiffHtml, DiffView, diff, patch};
-pub use file::{IMAGE_CHARACTERS_MAX, ImageError, file_read, image, json, json_summary};
-pub use highlight::warm_up;
+pub use diff::{DiffHtml, DiffView, diff};
+pub use file::{IMAGE_CHARACTERS_MAX, ImageError, file_read, image};
 pub use live::{BlockPatch, LiveMarkdown, Mark};
 pub use markdown::markdown;
 pub use sanitize::sanitized;

@@ -67,8 +67,8 @@ const ALLOWED: &[(&str, &[(&str, Rule)])] = &[
             (
                 "class",
                 Rule::Words(&[
-                    "table", "footnote", "diff", "file", "terminal", "json", "line", "add", "del", "same", "fold",
-                    "cut", "head", "note", "hunk",
+                    "table", "footnote", "diff", "file", "terminal", "line", "add", "del", "same", "fold", "cut",
+                    "note",
                 ]),
             ),
             ("data-note", Rule::Text),

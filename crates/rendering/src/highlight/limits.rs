@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_engine_has_the_limits_once_the_grammars_are_there() {
-        super::super::warm_up();
+        super::super::Highlighter::new("rust").line_into(&mut String::new(), "let x = 1;\n");
         #[expect(unsafe_code, reason = "reads two numbers of the engine")]
         // SAFETY: they are only written before the grammars are there.
         let limits = unsafe { (onig_sys::onig_get_retry_limit_in_match(), onig_sys::onig_get_retry_limit_in_search()) };

@@ -176,11 +176,6 @@ impl LiveMarkdown {
         self.text.push_str(rest);
     }
 
-    /// Bytes of text so far, line endings counted as one.
-    pub fn text_len(&self) -> usize {
-        self.text.len()
-    }
-
     /// All blocks as they are now.
     pub fn blocks(&self) -> Vec<Arc<str>> {
         let tail = self.tail.blocks().map(Arc::from);
