@@ -1,5 +1,5 @@
-//! What rendering costs. Read the ratios, not the digits: streaming against one full render, a long open block against a
-//! short one. `cargo bench -p rendering`.
+//! The cost of rendering. Compare ratios, not absolute times: streaming with one full render, a long open block with a
+//! short one. Run with `cargo bench -p rendering`.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};

@@ -1,6 +1,6 @@
-//! What streaming costs for every shape of text: 50 KB in chunks of five characters, a reader kept up to date after each,
-//! against one full render. In CPU time where the system tells it, so that a busy machine does not matter.
-//! `cargo bench -p rendering --bench shapes`, with names of shapes to see only those.
+//! The cost of streaming for every shape of text: 50 KB in chunks of five characters, with a reader that is updated
+//! after each, relative to one full render. Measured in CPU time where the system reports it, so that a busy machine
+//! does not matter. Run with `cargo bench -p rendering --bench shapes`, with names of shapes to measure only those.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

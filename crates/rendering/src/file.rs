@@ -1,4 +1,4 @@
-//! What an agent read or passed along: files with line numbers, JSON, pictures.
+//! File contents with line numbers, and images.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_file_has_its_own_numbers_and_says_what_is_left_out() {
+    fn an_excerpt_of_a_file_has_its_own_numbers_and_counts_hidden_lines() {
         let text: String = (1..=100).map(|line| format!("line {line}\n")).collect();
         let read = file_read(&text, 41, "notes.txt", Cut { head: 2, tail: 1 });
         assert_eq!((read.lines, read.hidden), (100, 97));
