@@ -1,6 +1,6 @@
 //! What the program's lines lead to.
 
-use agent_process::{Line as RawLine, LineError};
+use agent_process::{LineError, OutputLine as RawLine};
 use protocol::{
     AgentSessionId, Permission, PermissionDecision, ResponseStatus, SessionFacts, SessionId, TurnRecord,
     TurnRecordStatus,

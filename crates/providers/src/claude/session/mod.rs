@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use agent_process::{ExitReport, Line, LineError, LineReader, LineWriter, ProcessHandle};
+use agent_process::{ExitReport, LineError, LineReader, LineWriter, OutputLine, ProcessHandle};
 use protocol::facts::ConfigOption;
 use protocol::{
     AgentSessionId, AgentStatus, Continuity, ErrorCode, ErrorDetail, ResponseStatus, SessionFacts, Timestamp, TurnId,
@@ -486,7 +486,7 @@ fn now() -> Timestamp {
 }
 
 /// Cancel safe, like what it waits for.
-async fn next_line(output: &mut Option<LineReader>) -> Result<Option<Line>, LineError> {
+async fn next_line(output: &mut Option<LineReader>) -> Result<Option<OutputLine>, LineError> {
     match output {
         Some(output) => output.next_line().await,
         None => std::future::pending().await,
