@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::{agents, browser, farewell, greeting, listen};
+use crate::{agents, browser, listen, start_message, stop_message};
 
 /// Of the time to stop, what is left for windows to close and for files when agents take all they may.
 const CLOSING_TIME: Duration = Duration::from_millis(2_000);
@@ -44,8 +44,9 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
 
     // Beside the start, which it must not slow down.
     drop(tokio::task::spawn_blocking(agent_process::end_leftovers));
-    let shown = greeting::Shown { data_dir: &data_dir, base_url: &base_url, secret: keys.as_ref().map(Keys::secret) };
-    say(&greeting::text(&shown, std::io::stdout().is_terminal(), &settings.files.default_data_dir()));
+    let shown =
+        start_message::Shown { data_dir: &data_dir, base_url: &base_url, secret: keys.as_ref().map(Keys::secret) };
+    print(&start_message::text(&shown, std::io::stdout().is_terminal(), &settings.files.default_data_dir()));
     if !bound.ip().is_loopback() && settings.listening.allowed_hosts.is_empty() {
         tracing::warn!("other machines can connect but are refused: name this one with --allowed-hosts");
     }
@@ -70,7 +71,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
         () = &mut serving => return Err(anyhow!("the server ended unasked")),
         _ = signals.next() => {}
     }
-    say(&farewell::words(&hub.working_sessions(), |session| names(&session.cli_type)));
+    print(&stop_message::text(&hub.working_sessions(), |session| names(&session.cli_type)));
     let agents_until = Instant::now() + stop_time_max.saturating_sub(CLOSING_TIME);
     let drained = async {
         let ended = hub.drain(agents_until).await;
@@ -107,7 +108,7 @@ fn keys(catalog: &Catalog, by_file: bool, notices: &mut Vec<String>) -> Result<K
 }
 
 /// Nobody may be listening: a closed standard output is no reason to stop.
-fn say(text: &str) {
+fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

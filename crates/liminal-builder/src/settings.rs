@@ -9,7 +9,7 @@ use clap::builder::Resettable;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 use server::HostName;
 
-use crate::commands::Command;
+use crate::commands::CliCommand;
 
 /// All your coding agents, in all your projects, in one local page.
 ///
@@ -20,7 +20,7 @@ use crate::commands::Command;
 #[command(name = "liminal-builder", version, after_help = EXAMPLES, args_override_self = true, verbatim_doc_comment)]
 pub(crate) struct Settings {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
     #[command(flatten)]
     pub(crate) listening: Listening,
     #[command(flatten)]

@@ -72,20 +72,20 @@ impl Watched {
     }
 
     async fn watch(mut self, requests: mpsc::Sender<StopRequest>, stop_time_max: Duration) {
-        let mut leave_at: Option<(Instant, u8)> = None;
+        let mut exit_time: Option<(Instant, u8)> = None;
         loop {
             tokio::select! {
                 request = self.next() => {
                     // The second one: the server leaves at once, with this status.
-                    let (time, status) = match leave_at {
+                    let (time, status) = match exit_time {
                         None => (stop_time_max, 1),
                         Some(_) => (Duration::ZERO, request.status()),
                     };
-                    leave_at = Some((Instant::now() + time + LEAVING_TIME_MAX, status));
+                    exit_time = Some((Instant::now() + time + LEAVING_TIME_MAX, status));
                     // When it is full, the server has requests enough.
                     requests.try_send(request).ok();
                 }
-                status = leave(leave_at) => std::process::exit(status.into()),
+                status = exit_at(exit_time) => std::process::exit(status.into()),
             }
         }
     }
@@ -101,7 +101,7 @@ impl Watched {
     }
 }
 
-async fn leave(at: Option<(Instant, u8)>) -> u8 {
+async fn exit_at(at: Option<(Instant, u8)>) -> u8 {
     match at {
         Some((moment, status)) => {
             sleep_until(moment).await;

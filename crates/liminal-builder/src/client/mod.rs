@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::commands::{Exit, Failure};
 
-pub(crate) use window::{Heard, Kind, Window};
+pub(crate) use window::{Kind, ReceivedFrame, Window};
 
 /// A server that runs.
 #[derive(Debug)]

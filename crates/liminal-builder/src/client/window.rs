@@ -34,7 +34,7 @@ pub(crate) struct Window {
 
 /// A frame, as it was written and as it was meant.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedFrame {
     pub(crate) text: Utf8Bytes,
     pub(crate) frame: ServerFrame,
 }
@@ -77,27 +77,27 @@ impl Window {
     }
 
     /// Asks and waits for the answer; what comes before it is passed over.
-    pub(crate) async fn call(&mut self, message: &ClientMessage) -> Result<Heard, Failure> {
+    pub(crate) async fn call(&mut self, message: &ClientMessage) -> Result<ReceivedFrame, Failure> {
         let id = self.ask(message).await?;
         loop {
-            let heard = self.next().await?;
-            if heard.frame.request_id.as_deref() != Some(&id) {
+            let received = self.next().await?;
+            if received.frame.request_id.as_deref() != Some(&id) {
                 continue;
             }
-            return match heard.frame.message {
+            return match received.frame.message {
                 ServerMessage::Error(error) => Err(error.into()),
-                _ => Ok(heard),
+                _ => Ok(received),
             };
         }
     }
 
     /// The next frame we understand. A newer server may send others. May be dropped while it waits: nothing is lost.
-    pub(crate) async fn next(&mut self) -> Result<Heard, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<ReceivedFrame, Failure> {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
                     if let Ok(frame) = serde_json::from_str(&text) {
-                        return Ok(Heard { text, frame });
+                        return Ok(ReceivedFrame { text, frame });
                     }
                 }
                 Some(Ok(Message::Close(frame))) => {

@@ -74,7 +74,7 @@ impl Failure {
     }
 
     /// Tells it, to the person or to the script, and gives the code to leave with.
-    pub(crate) fn tell(self, as_json: bool) -> ExitCode {
+    pub(crate) fn report(self, as_json: bool) -> ExitCode {
         // Whoever wanted to know has left. The answer cannot be written, so there is nobody to tell that either.
         let _ = match (self.exit, as_json) {
             (Exit::ReaderGone, _) => Ok(()),

@@ -4,7 +4,7 @@ use protocol::{Attention, ServerMessage, SessionId, TurnEvent, TurnId, TurnStatu
 
 use super::failure::Failure;
 use super::transcript::Transcript;
-use crate::client::Heard;
+use crate::client::ReceivedFrame;
 use crate::terminal::{Stream, Style};
 
 /// How a turn ended.
@@ -40,15 +40,17 @@ impl Follower {
         &self.session
     }
 
-    pub(crate) fn take(&mut self, heard: &Heard) -> Result<(), Failure> {
-        let message = &heard.frame.message;
+    pub(crate) fn take(&mut self, received: &ReceivedFrame) -> Result<(), Failure> {
+        let message = &received.frame.message;
         if about(message) != Some(&self.session) {
             return Ok(());
         }
         match &mut self.transcript {
-            None => Stream::Out.line(&heard.text)?,
+            None => Stream::Out.line(&received.text)?,
             Some(transcript) => match message {
-                ServerMessage::SessionHistory { entries, turns, more, .. } => transcript.past(entries, turns, *more)?,
+                ServerMessage::SessionHistory { entries, turns, more, .. } => {
+                    transcript.history(entries, turns, *more)?
+                }
                 ServerMessage::SessionUpsert { payload, .. } => transcript.show(payload)?,
                 ServerMessage::SessionTurn { payload, .. } => transcript.turn(payload)?,
                 ServerMessage::SessionState { state, .. } => {

@@ -57,17 +57,17 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     }
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-    let past = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
+    let history = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
     // Under the id it has now: opening may have given it another.
-    let ServerMessage::SessionHistory { session_id, .. } = past.frame.message else {
+    let ServerMessage::SessionHistory { session_id, .. } = history.frame.message else {
         return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));
     };
     let request = window.ask(&ClientMessage::SessionSend { session_id: session_id.clone(), content }).await?;
     let mut follower = Follower::of_answer(session_id, args.json, args.quiet);
     let (mut turn, mut interrupted) = (None, false);
     loop {
-        let heard = tokio::select! {
-            heard = window.next() => heard?,
+        let received = tokio::select! {
+            received = window.next() => received?,
             _ = interrupts.recv() => {
                 if interrupted {
                     return Ok(Exit::Interrupted.into());
@@ -79,8 +79,8 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
                 continue;
             }
         };
-        if heard.frame.request_id.as_deref() == Some(&request) {
-            match &heard.frame.message {
+        if received.frame.request_id.as_deref() == Some(&request) {
+            match &received.frame.message {
                 ServerMessage::Error(error) => return Err(error.clone().into()),
                 ServerMessage::SessionTurn { payload: TurnEvent::TurnStarted { turn_id, .. }, .. } => {
                     turn = Some(turn_id.clone());
@@ -89,11 +89,11 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
             }
         }
         // What another turn still says is no part of this answer.
-        if turn.is_none() && !matches!(heard.frame.message, ServerMessage::SessionRenamed { .. }) {
+        if turn.is_none() && !matches!(received.frame.message, ServerMessage::SessionRenamed { .. }) {
             continue;
         }
-        follower.take(&heard)?;
-        let Some(ended) = turn.as_ref().and_then(|turn| turn_end(&heard.frame.message, follower.session(), turn))
+        follower.take(&received)?;
+        let Some(ended) = turn.as_ref().and_then(|turn| turn_end(&received.frame.message, follower.session(), turn))
         else {
             continue;
         };

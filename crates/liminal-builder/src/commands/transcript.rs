@@ -117,7 +117,7 @@ impl Transcript {
     }
 
     /// What was said before, and how each turn of it ended. `more`: this is not its beginning.
-    pub(crate) fn past(&mut self, entries: &[Upsert], turns: &[TurnRecord], more: bool) -> Result<(), Failure> {
+    pub(crate) fn history(&mut self, entries: &[Upsert], turns: &[TurnRecord], more: bool) -> Result<(), Failure> {
         if more {
             self.say(Style::Dim, "What was said earlier is not shown here; the page has it.")?;
         }
