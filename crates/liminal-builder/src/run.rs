@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::{agents, browser, listen, start_message, stop_message};
 
-/// Of the time to stop, what is left for windows to close and for files when agents take all they may.
+/// The part of the stop time reserved for closing windows and files, when agents use the remaining time.
 const CLOSING_TIME: Duration = Duration::from_millis(2_000);
 
 /// `open_files` is how many files this process may have open.
@@ -42,7 +42,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), keys.clone());
     let hub = Hub::start(catalog.clone(), registry, facts(notices));
 
-    // Beside the start, which it must not slow down.
+    // Runs concurrently with the start, which it must not slow down.
     drop(tokio::task::spawn_blocking(agent_process::end_leftovers));
     let shown =
         start_message::Shown { data_dir: &data_dir, base_url: &base_url, secret: keys.as_ref().map(Keys::secret) };
@@ -68,7 +68,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     let serving = server::run(listener, access, Patience::default(), limits, hub.clone(), stop.clone());
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
-        () = &mut serving => return Err(anyhow!("the server ended unasked")),
+        () = &mut serving => return Err(anyhow!("the server ended unexpectedly")),
         _ = signals.next() => {}
     }
     print(&stop_message::text(&hub.working_sessions(), |session| names(&session.cli_type)));
@@ -77,7 +77,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
         let ended = hub.drain(agents_until).await;
         catalog.flush().await.map_err(explain)?;
         let gone = agent_process::all_gone(agents_until).await;
-        if ended && gone { Ok(ExitCode::SUCCESS) } else { Err(anyhow!("not every agent has ended; left anyway")) }
+        if ended && gone { Ok(ExitCode::SUCCESS) } else { Err(anyhow!("not every agent has ended; exiting anyway")) }
     };
     // Windows close when the hub has nothing more for them.
     stop.cancel();
@@ -85,7 +85,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     tokio::select! {
         ended = tokio::time::timeout(stop_time_max, ended) => match ended {
             Ok(ended) => ended,
-            Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; left anyway")),
+            Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; exiting anyway")),
         },
         asked = signals.next() => Ok(asked.exit_code()),
     }
@@ -107,13 +107,13 @@ fn keys(catalog: &Catalog, by_file: bool, notices: &mut Vec<String>) -> Result<K
     Ok(Keys::new(secret, browsers, catalog.clone(), by_file))
 }
 
-/// Nobody may be listening: a closed standard output is no reason to stop.
+/// Standard output may be closed, which is no reason to stop.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Adds what to do to what went wrong.
+/// Adds the advice to the error.
 fn explain(error: CatalogError) -> anyhow::Error {
     let advice = error.advice().map(|advice| format!("\n{advice}")).unwrap_or_default();
     let reason = format!("{:#}", anyhow::Error::new(error));

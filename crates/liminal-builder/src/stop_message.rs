@@ -2,9 +2,9 @@
 
 use protocol::SessionSummary;
 
-/// More than this scroll the rest off the screen.
+/// More lines than this would scroll the others off the screen.
 const NAMED_MAX: usize = 10;
-const EXIT_HINT: &str = "Press Ctrl-C again to leave at once.";
+const EXIT_HINT: &str = "Press Ctrl-C again to exit at once.";
 
 /// `working` are the sessions with a turn running; `name` gives the name people know an agent by.
 pub(crate) fn text(working: &[SessionSummary], name: impl Fn(&SessionSummary) -> String) -> String {
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn every_turn_that_will_be_cancelled_is_named_up_to_a_screenful() {
         let name = |_: &SessionSummary| "Demo agent".to_owned();
-        assert_eq!(text(&[], name), "Stopping. Press Ctrl-C again to leave at once.");
+        assert_eq!(text(&[], name), "Stopping. Press Ctrl-C again to exit at once.");
         let one = text(&[session("Fix\x1b[2J it")], name);
         assert!(one.starts_with("Stopping. One agent is still working and will be cancelled:\n"), "{one}");
         assert!(one.contains("\n  Fix[2J it (Demo agent)\n"), "{one}");

@@ -96,7 +96,7 @@ pub(crate) async fn authorize(access: &Access, keys: &Keys, headers: &HeaderMap)
 /// The page for a person without access.
 pub(crate) fn refusal_page(failure: &Failure) -> Response {
     let reason = match failure.code() {
-        ErrorCode::Unauthorized => "This browser is not signed in yet.",
+        ErrorCode::Unauthorized => "This browser has not been let in yet.",
         _ => failure.message(),
     };
     page(failure.status(), reason)

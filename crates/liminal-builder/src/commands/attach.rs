@@ -1,4 +1,5 @@
-//! `attach`: a conversation, from its beginning or its newest part, and on as it goes. Ctrl-C leaves; nothing is ended.
+//! `attach`: shows a conversation, from its beginning or its newest part, and follows it. Ctrl-C exits; nothing is
+//! stopped.
 
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ pub(crate) struct Args {
     /// The session: its id, or enough of it
     session: String,
 
-    /// Leave when no turn runs any more, with the exit status that `send` would have
+    /// Exit when no turn runs any more, with the exit status that `send` would have
     #[arg(long, short)]
     wait: bool,
 

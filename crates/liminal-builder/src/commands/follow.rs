@@ -1,4 +1,4 @@
-//! Follows one session: each frame about it is shown, as text for a person or as it came for a script.
+//! Follows one session: shows each of its frames, as text for a person or unchanged for a script.
 
 use protocol::{Attention, ServerMessage, SessionId, TurnEvent, TurnId, TurnStatus};
 
@@ -73,7 +73,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Words of our own.
+    /// A message of our own.
     pub(crate) fn say(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         match &mut self.transcript {
             Some(transcript) => transcript.say(style, text),
@@ -87,7 +87,7 @@ impl Follower {
     }
 }
 
-/// How this turn of this session ended, if that is what is said.
+/// How this turn of this session ended, if the message says so.
 pub(crate) fn turn_end(message: &ServerMessage, session: &SessionId, turn: &TurnId) -> Option<Ended> {
     let ServerMessage::SessionTurn { payload, .. } = message else { return None };
     any_turn_end(message, session).filter(|_| payload.turn_id() == turn)

@@ -1,8 +1,8 @@
 //! What can be done from the command line, one file per command.
 //!
-//! Comes in: a parsed command line. Goes out: an answer on standard output (text for people, JSON with `--json`), words
-//! beside it on standard error, and an exit code. Every command but `doctor` asks the running server and decides nothing
-//! itself.
+//! Comes in: a parsed command line. Goes out: an answer on standard output (text for people, JSON with `--json`),
+//! messages on standard error, and an exit code. Every command but `doctor` calls the running server and decides
+//! nothing itself.
 
 mod attach;
 mod browsers;
@@ -50,7 +50,7 @@ pub(crate) enum CliCommand {
     DemoAgent,
 }
 
-impl Command {
+impl CliCommand {
     fn wants_json(&self) -> bool {
         match self {
             Self::List(args) => args.json,

@@ -1,8 +1,8 @@
 //! `send`: a message, and its answer as it comes.
 //!
 //! The answer goes to standard output and nothing else does; thoughts, tools and notices go to standard error. Ctrl-C
-//! stops the turn, as in the page; a second one leaves and lets it be. A command that is ended in any other way, or
-//! whose reader leaves, only stops looking: the turn goes on.
+//! stops the turn, as in the page; a second one exits and leaves the turn running. A command that ends in any other
+//! way, or whose reader closes the pipe, only stops watching: the turn continues.
 
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// or with `-`, it is read from standard input
     message: Vec<String>,
 
-    /// Do not wait for the answer: print the turn's id and leave
+    /// Do not wait for the answer: print the turn's id and exit
     #[arg(long, short)]
     detach: bool,
 
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
                     return Ok(Exit::Interrupted.into());
                 }
                 interrupted = true;
-                let stopping = "Stopping. Press Ctrl-C again to leave at once; the agent then goes on.";
+                let stopping = "Stopping. Press Ctrl-C again to exit at once; the agent then continues.";
                 follower.say(Style::Dim, stopping)?;
                 window.ask(&ClientMessage::SessionCancel { session_id: follower.session().clone() }).await?;
                 continue;
@@ -88,7 +88,7 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
                 _ => {}
             }
         }
-        // What another turn still says is no part of this answer.
+        // Output of another turn is not part of this answer.
         if turn.is_none() && !matches!(received.frame.message, ServerMessage::SessionRenamed { .. }) {
             continue;
         }
