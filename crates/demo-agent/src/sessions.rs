@@ -29,7 +29,7 @@ pub(crate) type Update = serde_json::Map<String, Value>;
 /// A line of the file: when, and one of the other fields.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Line {
+pub(crate) struct SessionFileEntry {
     #[serde(default)]
     at_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,26 +129,26 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn prompt(&self, prompt: &str) {
-        self.write(Line { prompt: Some(prompt.to_owned()), ..Line::default() });
+        self.write(SessionFileEntry { prompt: Some(prompt.to_owned()), ..SessionFileEntry::default() });
     }
 
     pub(crate) fn update(&self, update: &acp::SessionUpdate) {
         if let Ok(Value::Object(update)) = serde_json::to_value(update) {
-            self.write(Line { update: Some(update), ..Line::default() });
+            self.write(SessionFileEntry { update: Some(update), ..SessionFileEntry::default() });
         }
     }
 
     pub(crate) fn end(&self, end: End) {
-        self.write(Line { end: Some(end), ..Line::default() });
+        self.write(SessionFileEntry { end: Some(end), ..SessionFileEntry::default() });
     }
 
     pub(crate) fn settings(&self, settings: &Settings) {
-        self.write(Line { settings: Some(settings.clone()), ..Line::default() });
+        self.write(SessionFileEntry { settings: Some(settings.clone()), ..SessionFileEntry::default() });
     }
 
-    fn write(&self, line: Line) {
+    fn write(&self, line: SessionFileEntry) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let line = Line { at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ..line };
+        let line = SessionFileEntry { at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ..line };
         let Some(mut file) = self.file.as_ref().filter(|_| !self.failed.get()) else { return };
         let written = serde_json::to_string(&line)
             .map_err(std::io::Error::from)
@@ -215,11 +215,11 @@ fn dated(mut update: Update, at_ms: u64) -> Update {
 }
 
 /// The first versions wrote bare updates. What is no line, as the last one of a program that was killed, is passed over.
-fn read(line: &str) -> Option<Line> {
+fn read(line: &str) -> Option<SessionFileEntry> {
     let bare = |line| serde_json::from_str(line).ok().filter(|update: &Update| update.contains_key("sessionUpdate"));
     serde_json::from_str(line)
         .ok()
-        .or_else(|| bare(line).map(|update| Line { update: Some(update), ..Line::default() }))
+        .or_else(|| bare(line).map(|update| SessionFileEntry { update: Some(update), ..SessionFileEntry::default() }))
 }
 
 /// The protocol has no word for it in a replay. This is what Claude Code leaves where it was stopped, and clients know it.

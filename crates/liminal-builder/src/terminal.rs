@@ -98,7 +98,7 @@ impl Stream {
         self.write(&format!("{text}\n"))
     }
 
-    /// What somebody else said. A terminal obeys control characters, so there it gets none but line ends and tabs; the
+    /// Text from elsewhere. A terminal interprets control characters, so it gets only line ends and tabs; the
     /// next program gets every byte.
     pub(crate) fn quote(self, text: &str) -> Cow<'_, str> {
         if self.is_terminal() { harmless(text) } else { text.into() }

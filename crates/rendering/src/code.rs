@@ -5,21 +5,8 @@
 
 use crate::escape;
 use crate::highlight::{self, Highlighter};
-use crate::sanitize::sanitize;
 
 pub(crate) const CLOSE: &str = "</code></pre></figure>";
-
-/// One code block as HTML. `language` is what stands behind the fence, or empty.
-pub fn code(text: &str, language: &str) -> String {
-    // Nothing will be added to this text, so its last line needs no newline to be a line.
-    let mut lines = CodeLines::new(language);
-    lines.grow(text);
-    let mut html = String::new();
-    open_into(&mut html, language);
-    html.push_str(&lines.html);
-    html.push_str(CLOSE);
-    sanitize(html)
-}
 
 /// Everything before the first line.
 pub(crate) fn open_into(html: &mut String, info: &str) {

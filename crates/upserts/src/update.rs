@@ -1,4 +1,4 @@
-//! What comes out: the state of an item with its text shared, and turn events.
+//! The output: the state of an item with shared text, and turn events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +76,7 @@ impl ItemBody {
 }
 
 impl ItemUpdate {
-    /// What it takes of memory, about.
+    /// Its approximate size in memory.
     pub fn weight_bytes(&self) -> usize {
         let facts = match &self.body {
             ItemBody::Message { .. } | ItemBody::Thinking { .. } => 0,

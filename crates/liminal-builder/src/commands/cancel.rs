@@ -49,7 +49,7 @@ fn still_working(seconds: u64) -> Failure {
     let code = ErrorCode::TurnInProgress;
     Failure::new(code.as_str(), code.message(""))
         .with_detail(format!(
-            "It was told to stop and has not done so within {seconds} s. `liminal-builder attach --wait` shows when it \
+            "It was asked to stop and has not done so within {seconds} s. `liminal-builder attach --wait` shows when it \
              does."
         ))
         .with_exit(Exit::Busy)

@@ -1,10 +1,10 @@
-//! Follows one session: each frame about it is shown, as text for a person or as it came for a script.
+//! Follows one session: shows each of its frames, as text for a person or unchanged for a script.
 
 use protocol::{Attention, ServerMessage, SessionId, TurnEvent, TurnId, TurnStatus};
 
 use super::failure::Failure;
 use super::transcript::Transcript;
-use crate::client::Heard;
+use crate::client::ReceivedFrame;
 use crate::terminal::{Stream, Style};
 
 /// How a turn ended.
@@ -39,15 +39,17 @@ impl Follower {
         &self.session
     }
 
-    pub(crate) fn take(&mut self, heard: &Heard) -> Result<(), Failure> {
-        let message = &heard.frame.message;
+    pub(crate) fn take(&mut self, received: &ReceivedFrame) -> Result<(), Failure> {
+        let message = &received.frame.message;
         if about(message) != Some(&self.session) {
             return Ok(());
         }
         match &mut self.transcript {
-            None => Stream::Out.line(&heard.text)?,
+            None => Stream::Out.line(&received.text)?,
             Some(transcript) => match message {
-                ServerMessage::SessionHistory { entries, turns, more, .. } => transcript.past(entries, turns, *more)?,
+                ServerMessage::SessionHistory { entries, turns, more, .. } => {
+                    transcript.history(entries, turns, *more)?
+                }
                 ServerMessage::SessionUpsert { payload, .. } => transcript.show(payload)?,
                 ServerMessage::SessionTurn { payload, .. } => transcript.turn(payload)?,
                 ServerMessage::SessionState { state, .. } => {
@@ -67,7 +69,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Words of our own.
+    /// A message of our own.
     pub(crate) fn say(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         match &mut self.transcript {
             Some(transcript) => transcript.say(style, text),
@@ -81,7 +83,7 @@ impl Follower {
     }
 }
 
-/// How this turn of this session ended, if that is what is said.
+/// How this turn of this session ended, if the message says so.
 pub(crate) fn turn_end(message: &ServerMessage, session: &SessionId, turn: &TurnId) -> Option<Ended> {
     let ServerMessage::SessionTurn { payload, .. } = message else { return None };
     any_turn_end(message, session).filter(|_| payload.turn_id() == turn)

@@ -33,7 +33,7 @@ pub(crate) struct Transcript {
     begun: bool,
     /// Of the item that was settled last.
     error: Option<String>,
-    /// The agent's plan as it was told last.
+    /// The agent's plan as it was last shown.
     plan: Vec<PlanEntry>,
 }
 
@@ -117,7 +117,7 @@ impl Transcript {
     }
 
     /// What was said before, and how each turn of it ended. `more`: this is not its beginning.
-    pub(crate) fn past(&mut self, entries: &[Upsert], turns: &[TurnRecord], more: bool) -> Result<(), Failure> {
+    pub(crate) fn history(&mut self, entries: &[Upsert], turns: &[TurnRecord], more: bool) -> Result<(), Failure> {
         if more {
             self.say(Style::Dim, "What was said earlier is not shown here; the page has it.")?;
         }
@@ -163,7 +163,7 @@ impl Transcript {
         stream.line(&stream.paint(Style::Bad, &format!("Turn failed: {}", stream.quote(message))))
     }
 
-    /// A new plan is told whole; of one that is known, what is done.
+    /// A new plan is shown completely; of a known one only what is done.
     pub(crate) fn plan(&mut self, plan: &[PlanEntry]) -> Result<(), Failure> {
         let before = std::mem::replace(&mut self.plan, plan.to_vec());
         let is_known = before.len() == plan.len() && before.iter().zip(plan).all(|(was, is)| was.content == is.content);
@@ -211,7 +211,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// The error of an item is told when it is clear that the turn does not end with the same words.
+    /// The error of an item is shown once it is clear that the turn does not end with the same message.
     fn tell_error(&mut self) -> Result<(), Failure> {
         self.error.take().map_or(Ok(()), |error| self.say(Style::Bad, &error))
     }

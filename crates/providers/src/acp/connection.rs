@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1 as acp;
-use agent_process::{AgentCommand, AgentProcess, Line, LineError, LineReader, NoAnswer, ProcessHandle, SpawnError};
+use agent_process::{
+    AgentCommand, AgentProcess, LineError, LineReader, NoAnswer, OutputLine, ProcessHandle, SpawnError,
+};
 use serde_json::value::RawValue;
 
 use super::agent::AcpAgent;
@@ -221,7 +223,7 @@ async fn drain(
     }
 }
 
-async fn on_line(line: &Line, connection: &Connection, router: &Router, requests: &mut Requests, noise: &mut u64) {
+async fn on_line(line: &OutputLine, connection: &Connection, router: &Router, requests: &mut Requests, noise: &mut u64) {
     if !line.is_blank() {
         receive(&line.to_str_lossy(), connection, router, requests, noise).await;
     }

@@ -29,14 +29,6 @@ static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(|| {
     two_face::syntax::extra_newlines()
 });
 
-/// Loads the grammars and compiles those agents write most, so that no first code block has to wait for it.
-pub fn warm_up() {
-    for language in ["rust", "ts", "tsx", "js", "python", "bash", "json", "go"] {
-        let mut out = String::new();
-        Highlighter::new(language).line_into(&mut out, "let x = \"a\"; // b\n");
-    }
-}
-
 /// The state of one code block between two lines.
 #[derive(Debug)]
 pub(crate) struct Highlighter {

@@ -84,7 +84,7 @@ pub(crate) async fn kill(State(app): State<App>, SessionPath(id): SessionPath) -
     Ok(Json(Empty {}))
 }
 
-/// `{}`: it was done and there is nothing to add.
+/// `{}`: done, and nothing to return.
 #[derive(serde::Serialize)]
 pub(crate) struct Empty {}
 

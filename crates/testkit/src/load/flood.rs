@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use protocol::{ClientMessage, TurnEvent};
 
 use super::{Figure, assert_peak, forget_peak, memory_kib};
-use crate::{Desk, Screen, Window};
+use crate::{Screen, TestSetup, Window};
 
 /// Messages of one turn. Far below what one turn may bring.
 const MESSAGES_PER_TURN: usize = 8;
@@ -23,11 +23,11 @@ const FLOOD_TIME_MAX: Duration = Duration::from_secs(600);
 /// # Panics
 /// When it does not, or the server takes too much memory.
 pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
-    let desk = Desk::start().await;
-    let mut window = desk.app.view_window().await;
-    let session = desk.create(&mut window, "codex").await.id;
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.view_window().await;
+    let session = setup.create(&mut window, "codex").await.id;
     let mut screen = Screen::open(&mut window, &session).await;
-    forget_peak(&desk.app);
+    forget_peak(&setup.app);
     let begun = Instant::now();
     let end = long_turn(&mut screen, &mut window, &format!("big-flood:{mebibytes}")).await;
     let TurnEvent::TurnError { error_message, .. } = end else { panic!("the turn ended with {end:?}") };
@@ -38,7 +38,7 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     assert!(matches!(next, TurnEvent::TurnComplete { .. }), "the turn after it ended with {next:?}");
     assert_eq!(screen.said().last(), Some(&"still here"));
     figures.push(Figure::time("until the next turn is over", begun));
-    figures.push(Figure::memory("the most memory the server had", assert_peak(&desk.app, ONE_TURN_KIB_MAX)));
+    figures.push(Figure::memory("the most memory the server had", assert_peak(&setup.app, ONE_TURN_KIB_MAX)));
     figures
 }
 
@@ -48,9 +48,9 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
 /// # Panics
 /// When a window ends with other words, or the memory the server takes grows with what was said.
 pub async fn many_turns(messages: usize, script: &str, bytes: usize) -> Vec<Figure> {
-    let desk = Desk::start().await;
-    let (mut page, mut plain) = (desk.app.view_window().await, desk.app.window().await);
-    let session = desk.create(&mut page, "codex").await.id;
+    let setup = TestSetup::start().await;
+    let (mut page, mut plain) = (setup.app.view_window().await, setup.app.window().await);
+    let session = setup.create(&mut page, "codex").await.id;
     let mut on_page = Screen::open(&mut page, &session).await;
     let mut in_full = Screen::open(&mut plain, &session).await;
     let turns = messages.div_ceil(MESSAGES_PER_TURN);
@@ -76,9 +76,9 @@ pub async fn many_turns(messages: usize, script: &str, bytes: usize) -> Vec<Figu
     let mut figures = vec![Figure::time(format!("{mebibytes:.0} MiB in {turns} turns"), begun)];
     let rate = mebibytes / begun.elapsed().as_secs_f64();
     figures.push(Figure::new("MiB a second, to a page and a plain window", format!("{rate:.1}")));
-    let (now, _) = memory_kib(&desk.app);
+    let (now, _) = memory_kib(&setup.app);
     figures.push(Figure::memory("memory after it", now));
-    figures.push(Figure::memory("the most memory the server had", assert_peak(&desk.app, MANY_TURNS_KIB_MAX)));
+    figures.push(Figure::memory("the most memory the server had", assert_peak(&setup.app, MANY_TURNS_KIB_MAX)));
     figures
 }
 

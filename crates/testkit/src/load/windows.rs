@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use protocol::ClientMessage;
 
 use super::{Figure, assert_peak, memory_kib};
-use crate::{Desk, Screen};
+use crate::{Screen, TestSetup};
 
 /// Frames are made once and shared: a window costs its socket, its buffers, and what waits for it.
 const WINDOW_KIB_MAX: u64 = 1024;
@@ -17,20 +17,20 @@ const SERVER_KIB_MAX: u64 = 96 * 1024;
 /// # Panics
 /// When one of them ends with other words than the one that asked, or the server takes too much memory.
 pub async fn many_windows(windows: usize, pieces: usize) -> Vec<Figure> {
-    let desk = Desk::start().await;
-    let mut asking = desk.app.window().await;
-    let session = desk.create(&mut asking, "codex").await.id;
+    let setup = TestSetup::start().await;
+    let mut asking = setup.app.window().await;
+    let session = setup.create(&mut asking, "codex").await.id;
     let mut screen = Screen::open(&mut asking, &session).await;
-    let (before, _) = memory_kib(&desk.app);
+    let (before, _) = memory_kib(&setup.app);
     let begun = Instant::now();
     let opening = (0..windows).map(async |number| {
-        let mut window = if number % 2 == 0 { desk.app.view_window().await } else { desk.app.window().await };
+        let mut window = if number % 2 == 0 { setup.app.view_window().await } else { setup.app.window().await };
         let screen = Screen::open(&mut window, &session).await;
         (window, screen)
     });
     let mut watching = join_all(opening).await;
     let mut figures = vec![Figure::time(format!("{windows} windows open the session"), begun)];
-    let (idle, _) = memory_kib(&desk.app);
+    let (idle, _) = memory_kib(&setup.app);
     figures.push(Figure::new("memory for each, idle", format!("{} KiB", idle.saturating_sub(before) / windows as u64)));
 
     let begun = Instant::now();
@@ -54,7 +54,7 @@ pub async fn many_windows(windows: usize, pieces: usize) -> Vec<Figure> {
         }
         assert_eq!(watched.items.len(), words.len(), "window {number} shows everything");
     }
-    let peak = assert_peak(&desk.app, SERVER_KIB_MAX + WINDOW_KIB_MAX * windows as u64);
+    let peak = assert_peak(&setup.app, SERVER_KIB_MAX + WINDOW_KIB_MAX * windows as u64);
     figures.push(Figure::memory("the most memory the server had", peak));
     figures
 }

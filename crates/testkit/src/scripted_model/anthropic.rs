@@ -9,18 +9,18 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{BEFORE_CUT, Piece, Script, Stage, Step, ToolStep, body, event, tokens};
+use super::{BEFORE_CUT, ModelState, Piece, Script, Step, ToolStep, body, event, tokens};
 
 const MODEL: &str = "claude-sonnet-4-5";
 
-pub(super) fn routes() -> Router<Stage> {
+pub(super) fn routes() -> Router<ModelState> {
     Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/messages/count_tokens", post(|| async { Json(json!({"input_tokens": 100})) }))
         .layer(axum::extract::DefaultBodyLimit::disable())
 }
 
-async fn messages(State(stage): State<Stage>, Json(request): Json<Value>) -> Response {
+async fn messages(State(stage): State<ModelState>, Json(request): Json<Value>) -> Response {
     stage.count_call();
     let call = Call::read(&request);
     let script = Script::parse(&call.prompt);

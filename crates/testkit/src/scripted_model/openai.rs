@@ -9,16 +9,16 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{BEFORE_CUT, Piece, Script, Stage, Step, ToolStep, body, event, tokens};
+use super::{BEFORE_CUT, ModelState, Piece, Script, Step, ToolStep, body, event, tokens};
 
 /// Codex has a model make up a title for each session, with the user's words inside of the request.
 const TITLE_REQUEST: &str = "Your task is to generate a very short title";
 
-pub(super) fn routes() -> Router<Stage> {
+pub(super) fn routes() -> Router<ModelState> {
     Router::new().route("/v1/responses", post(responses)).layer(axum::extract::DefaultBodyLimit::disable())
 }
 
-async fn responses(State(stage): State<Stage>, Json(request): Json<Value>) -> Response {
+async fn responses(State(stage): State<ModelState>, Json(request): Json<Value>) -> Response {
     stage.count_call();
     let call = Call::read(&request);
     let script = Script::parse(&call.prompt);

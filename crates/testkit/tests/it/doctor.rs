@@ -4,7 +4,7 @@ use std::path::Path;
 
 use protocol::{ClientMessage, ServerMessage};
 use serde_json::{Value, json};
-use testkit::{Desk, TestApp, command_at, programs, within};
+use testkit::{TestApp, TestSetup, command_at, programs, within};
 
 /// What it found, and whether all is well.
 async fn examined(home: &Path, args: &[&str], environment: &[(&str, &str)]) -> (i32, Value) {
@@ -69,26 +69,26 @@ async fn it_says_when_few_files_may_be_open() {
 
 #[tokio::test]
 async fn a_running_server_and_its_agents_are_found_well_and_not_disturbed() {
-    let desk = Desk::start().await;
+    let setup = TestSetup::start().await;
     let agent = programs::scripted_agent().display().to_string();
     let (claude, codex) = (format!("'{agent}' claude"), format!("'{agent}' acp"));
-    let state = desk.app.home().join("other-state");
+    let state = setup.app.home().join("other-state");
     std::fs::create_dir(&state).unwrap();
-    let before = desk.agent_log();
+    let before = setup.agent_log();
     let environment =
         [("CLAUDE_CMD", claude.as_str()), ("CODEX_ACP_CMD", &codex), ("SCRIPTED_AGENT_STATE", state.to_str().unwrap())];
-    let (code, findings) = examined(desk.app.home(), &[], &environment).await;
+    let (code, findings) = examined(setup.app.home(), &[], &environment).await;
     assert_eq!(code, 0, "{findings}");
     check(&findings, "Data directory", "ok", "for your eyes only", "");
     check(&findings, "projects.json", "ok", "1 kept", "");
     check(&findings, "Secret", "ok", "for your eyes only", "");
-    check(&findings, "Server", "ok", &format!("http://{} answers, version", desk.app.host()), "");
+    check(&findings, "Server", "ok", &format!("http://{} answers, version", setup.app.host()), "");
     check(&findings, "Page", "ok", "opens with the secret, and not without", "");
     check(&findings, "Claude Code", "ok", "answers", "");
     check(&findings, "Codex", "ok", "answers and gives a session", "");
-    assert_eq!(desk.agent_log(), before, "the server's own agent was not spoken to");
-    let mut window = desk.app.window().await;
-    assert!(desk.sessions(&mut window).await.is_empty());
+    assert_eq!(setup.agent_log(), before, "the server's own agent was not spoken to");
+    let mut window = setup.app.window().await;
+    assert!(setup.sessions(&mut window).await.is_empty());
 }
 
 #[tokio::test]
@@ -183,8 +183,8 @@ async fn a_server_that_lets_everyone_in_and_one_with_another_secret_are_told() {
 
 #[tokio::test]
 async fn windows_are_told_of_a_login_where_it_can_be_known() {
-    let desk = Desk::start_with(|builder| builder.env("OPENAI_API_KEY", "").env("CODEX_HOME", "")).await;
-    let mut window = desk.app.window().await;
+    let setup = TestSetup::start_with(|builder| builder.env("OPENAI_API_KEY", "").env("CODEX_HOME", "")).await;
+    let mut window = setup.app.window().await;
     let mut logged_in = async |cli_type: &str| {
         let ServerMessage::AgentList { agents } = window.call(&ClientMessage::AgentList {}).await else {
             panic!("no list")
@@ -192,7 +192,7 @@ async fn windows_are_told_of_a_login_where_it_can_be_known() {
         agents.iter().find(|agent| agent.cli_type.as_str() == cli_type).unwrap().logged_in
     };
     assert_eq!((logged_in("codex").await, logged_in("demo").await), (Some(false), None));
-    let codex = desk.app.home().join(".codex");
+    let codex = setup.app.home().join(".codex");
     std::fs::create_dir(&codex).unwrap();
     std::fs::write(codex.join("auth.json"), "{}").unwrap();
     assert_eq!(logged_in("codex").await, Some(true));

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use protocol::{ClientMessage, SessionId, TurnEvent, TurnRecordStatus};
-use testkit::{DEADLINE, Desk, Screen, TestApp, Window};
+use testkit::{DEADLINE, Screen, TestApp, TestSetup, Window};
 use tokio::io::AsyncReadExt;
 
 const SESSIONS: usize = 10;
@@ -109,25 +109,25 @@ async fn ten_sessions_at_once_reach_every_window_word_for_word() {
     let seed = setting("LIMINAL_STRESS_SEED").unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0).max(1);
     let turns = setting("LIMINAL_STRESS_TURNS").map_or(TURNS, |turns| turns as usize);
     println!("LIMINAL_STRESS_SEED={seed} LIMINAL_STRESS_TURNS={turns}");
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
     let mut parts = Vec::new();
     for number in 0..SESSIONS {
         let agent = if number % 2 == 0 { "codex" } else { "claude-code" };
-        let session = desk.create(&mut window, agent).await.id;
+        let session = setup.create(&mut window, agent).await.id;
         parts.push(Part::write(session, seed.wrapping_add(number as u64 * 0x9e37_79b9).max(1), turns));
     }
     drop(window);
     let playing = futures_util::future::join_all(parts.iter().map(|part| async {
-        let mut window = desk.app.window().await;
+        let mut window = setup.app.window().await;
         part.play(&mut window).await
     }));
-    let watching = watch(&desk.app, &parts, turns);
-    let reloading = reload(&desk.app, &parts[0].session, turns);
+    let watching = watch(&setup.app, &parts, turns);
+    let reloading = reload(&setup.app, &parts[0].session, turns);
     let all = async { tokio::join!(playing, watching, reloading) };
     let (played, watched, reloaded) = tokio::select! {
         done = tokio::time::timeout(DEADLINE * 10, all) => done.expect("it never came to an end"),
-        () = crawl(&desk.app, &parts[0].session) => unreachable!("a crawling window ends nothing"),
+        () = crawl(&setup.app, &parts[0].session) => unreachable!("a crawling window ends nothing"),
     };
     for ((part, played), watched) in parts.iter().zip(&played).zip(&watched) {
         assert!(played.said().concat() == part.words, "{}: not the agent's words (seed {seed})", part.session);

@@ -41,15 +41,15 @@ async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool, by
     if !info.installed || !start {
         return found(&info);
     }
-    let trial = provider.try_out(directory).await;
+    let probe = provider.probe(directory).await;
     provider.shutdown().await;
     let name = info.name.as_str();
     let program = info.program.as_deref().unwrap_or_default();
-    match trial {
-        Ok(trial) => {
-            let version = trial.version.or(info.version).map(|version| format!(" {version}")).unwrap_or_default();
+    match probe {
+        Ok(probe) => {
+            let version = probe.version.or(info.version).map(|version| format!(" {version}")).unwrap_or_default();
             let answers = format!("{program}{version} answers");
-            match trial.login {
+            match probe.login {
                 Login::Ready(Some(account)) => Finding::ok(name, format!("{answers}, logged in ({account})")),
                 Login::Ready(None) => Finding::ok(name, format!("{answers} and gives a session")),
                 Login::Unknown => Finding::ok(name, format!("{answers}; it does not say whether it is logged in")),

@@ -87,7 +87,10 @@ fn list(visit: &Inspection, name: &str, state: Result<ListState, CatalogError>) 
         Ok(ListState::Damaged { reason }) => Finding::problem(
             name,
             format!("damaged: {reason}"),
-            format!("Mend {} by hand, or start: it is set aside then, and an empty list begun.", path.display()),
+            format!(
+                "Fix {} manually, or start Liminal Builder: it sets the file aside and begins an empty list.",
+                path.display()
+            ),
         ),
         Err(error) => unreadable(name, &error),
     })
@@ -128,7 +131,7 @@ fn secret(visit: &Inspection) -> Finding {
         Ok(TokenState::OpenToOthers { mode }) => Finding::problem(
             SECRET,
             format!("the file `token` can be read by others (mode {mode:o})"),
-            "Delete it and restart: a new one is made, and every browser is let in anew by the link.",
+            "Delete it and restart: a new one is made, and every browser needs the link again.",
         ),
         Ok(TokenState::Damaged) => Finding::problem(
             SECRET,

@@ -1,6 +1,6 @@
 //! What the program's lines lead to.
 
-use agent_process::{Line, LineError};
+use agent_process::{OutputLine, LineError};
 use protocol::{AgentSessionId, Permission, PermissionDecision, ResponseStatus, SessionFacts};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ const APPROVE_IN_CHAT: &str = "The plan is shown to the user, who approves it by
                                and wait for the user's next message.";
 
 impl ClaudeSession {
-    pub(super) fn on_line(&mut self, line: Result<Option<Line>, LineError>) {
+    pub(super) fn on_line(&mut self, line: Result<Option<OutputLine>, LineError>) {
         match line {
             Ok(Some(line)) if line.as_bytes().iter().all(u8::is_ascii_whitespace) => {}
             Ok(Some(line)) => match ClaudeLine::parse(line.as_bytes()) {

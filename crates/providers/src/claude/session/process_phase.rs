@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use agent_process::{ExitReport, Line, LineError, LineReader, LineWriter, ProcessHandle};
+use agent_process::{ExitReport, OutputLine, LineError, LineReader, LineWriter, ProcessHandle};
 use protocol::TurnId;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -34,7 +34,7 @@ pub(super) enum ProcessPhase {
 pub(super) enum ProcessEvent {
     Started(Result<Box<Started>, ProviderError>),
     /// A line, or the end of its output.
-    Line(Result<Option<Line>, LineError>),
+    Line(Result<Option<OutputLine>, LineError>),
     Exited(ExitReport),
 }
 
@@ -162,7 +162,7 @@ impl RunningProcess {
     }
 
     /// Cancel safe; never resolves once the output is closed.
-    pub(super) async fn next_line(&mut self) -> Result<Option<Line>, LineError> {
+    pub(super) async fn next_line(&mut self) -> Result<Option<OutputLine>, LineError> {
         match &mut self.output {
             Some(output) => output.next_line().await,
             None => std::future::pending().await,

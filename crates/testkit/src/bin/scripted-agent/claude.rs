@@ -66,15 +66,15 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
     let session = session.unwrap_or_default().to_owned();
     let tardy = words.first().is_some_and(|word| word == "tardy").then_some(Tardy::Fresh);
     let keeps_mode = match words.first().and_then(|word| word.split_once(':')) {
-        Some(("stubborn", file)) => Some((Kept::Saying, PathBuf::from(file))),
-        Some(("mute", file)) => Some((Kept::Silently, PathBuf::from(file))),
+        Some(("stubborn", file)) => Some((ModeChange::Announced, PathBuf::from(file))),
+        Some(("mute", file)) => Some((ModeChange::Silent, PathBuf::from(file))),
         _ => None,
     };
     let mut agent = Agent { session, messages: 0, tardy, keeps_mode, on_stop: None };
     for line in std::io::stdin().lines() {
         let Ok(line) = line else { break };
         let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
-        if let Some(code) = agent.hear(&line) {
+        if let Some(code) = agent.on_line(&line) {
             return code;
         }
     }
@@ -86,14 +86,14 @@ struct Agent {
     messages: u64,
     tardy: Option<Tardy>,
     /// Changes its mode only once this file is there.
-    keeps_mode: Option<(Kept, PathBuf)>,
+    keeps_mode: Option<(ModeChange, PathBuf)>,
     /// What it writes when it is interrupted.
     on_stop: Option<String>,
 }
 
-enum Kept {
-    Saying,
-    Silently,
+enum ModeChange {
+    Announced,
+    Silent,
 }
 
 /// How far a tardy agent has come with its first message.
@@ -104,7 +104,7 @@ enum Tardy {
 }
 
 impl Agent {
-    fn hear(&mut self, line: &Value) -> Option<ExitCode> {
+    fn on_line(&mut self, line: &Value) -> Option<ExitCode> {
         match line["type"].as_str()? {
             "control_request" => {
                 let answer = match line["request"]["subtype"].as_str() {
@@ -114,8 +114,8 @@ impl Agent {
                 let is_kept = line["request"]["subtype"] == "set_permission_mode"
                     && self.keeps_mode.as_ref().is_some_and(|(_, file)| !file.exists());
                 let response = match &self.keeps_mode {
-                    Some((Kept::Silently, _)) if is_kept => return None,
-                    Some((Kept::Saying, _)) if is_kept => {
+                    Some((ModeChange::Silent, _)) if is_kept => return None,
+                    Some((ModeChange::Announced, _)) if is_kept => {
                         json!({"subtype": "error", "request_id": line["request_id"], "error": "not today"})
                     }
                     _ => json!({"subtype": "success", "request_id": line["request_id"], "response": answer}),

@@ -14,11 +14,11 @@
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! old-new         answers `session/new` with the last session it has
 //! slow-new        answers `session/new` only when the gate `new` is open
-//! slow-load       tells the past and answers `session/load` only when the gate `load-<session>` is open
+//! slow-load       tells the history and answers `session/load` only when the gate `load-<session>` is open
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
 //! refuse-close    answers `session/close` with an error
-//! empty-load      tells nothing of the past and answers `session/load` all the same
+//! empty-load      tells nothing of the history and answers `session/load` all the same
 //! fixed-mode      refuses `session/set_mode` when the gate `fixed-mode` is open
 //! ```
 //!
@@ -64,7 +64,7 @@ pub(super) fn run(words: &[String]) -> ExitCode {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         let closes_input =
             message["params"]["prompt"][0]["text"].as_str().is_some_and(|text| text.contains("close-input"));
-        if let Some(code) = agent.hear(message) {
+        if let Some(code) = agent.on_message(message) {
             return code;
         }
         if closes_input {
@@ -106,7 +106,7 @@ impl Agent {
     }
 
     /// Takes in one message. A code ends the program.
-    fn hear(self: &Arc<Self>, message: Value) -> Option<ExitCode> {
+    fn on_message(self: &Arc<Self>, message: Value) -> Option<ExitCode> {
         let Some(method) = message["method"].as_str() else {
             let waiting = message["id"].as_u64().and_then(|id| self.lock().waiting.remove(&id));
             if let Some(waiting) = waiting {
@@ -128,17 +128,17 @@ impl Agent {
                 self.on_its_own(message, |agent, message| {
                     let params = &message["params"];
                     agent.hold(&format!("load-{}", params["sessionId"].as_str().unwrap_or_default()), "");
-                    agent.take_up(&message["id"], params, true);
+                    agent.load_or_resume(&message["id"], params, true);
                 });
             }
             "session/resume" if self.has("slow-resume") => {
                 self.on_its_own(message, |agent, message| {
                     let params = &message["params"];
                     agent.hold(&format!("resume-{}", params["sessionId"].as_str().unwrap_or_default()), "");
-                    agent.take_up(&message["id"], params, false);
+                    agent.load_or_resume(&message["id"], params, false);
                 });
             }
-            "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
+            "session/load" | "session/resume" => self.load_or_resume(id, params, method == "session/load"),
             "session/list" => self.list(id, params),
             "session/close" if self.has("refuse-close") => self.refuse(id, -32603, "Not now."),
             "session/close" | "session/delete" => {
@@ -239,14 +239,14 @@ impl Agent {
         json!({"currentModeId": mode, "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]})
     }
 
-    /// `load` tells the past again, `resume` does not. A session that never got a prompt is not there.
-    fn take_up(&self, id: &Value, params: &Value, replay: bool) {
+    /// `load` tells the history again, `resume` does not. A session that never got a prompt is not there.
+    fn load_or_resume(&self, id: &Value, params: &Value, replay: bool) {
         let session = params["sessionId"].as_str().unwrap_or_default();
-        let Some(past) = self.store.past(session) else {
+        let Some(history) = self.store.history(session) else {
             return self.refuse(id, -32002, &format!("Resource not found: {session}"));
         };
         if replay && !self.has("empty-load") {
-            for update in past {
+            for update in history {
                 self.update(session, update);
             }
         }

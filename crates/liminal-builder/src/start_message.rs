@@ -1,4 +1,4 @@
-//! What the start prints: what this is, where it keeps its files, how to open it and how to stop it.
+//! The message printed at the start: version, data directory, how to open and how to stop it.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use server::Secret;
 pub(crate) struct Shown<'a> {
     pub(crate) data_dir: &'a Path,
     pub(crate) base_url: &'a str,
-    /// `None` where everyone is let in.
+    /// `None` where no secret is needed.
     pub(crate) secret: Option<&'a Secret>,
 }
 
-/// The link holds the secret. A terminal shows it to the user; a log or a pipe keeps it for whoever reads that later, so
-/// there the way to get in is named instead. `default_data_dir` is where commands look by themselves.
+/// The link contains the secret. A terminal shows it to the user; a log or a pipe stores it, so there the command to
+/// open the page is printed instead. `default_data_dir` is where commands look by default.
 pub(crate) fn text(shown: &Shown<'_>, at_terminal: bool, default_data_dir: &Path) -> String {
     let Shown { data_dir, base_url, secret } = shown;
     let open = match secret {

@@ -1,4 +1,4 @@
-//! The protocol: what is asked of the agent, what it asks, and what it says.
+//! The ACP side of the demo agent: requests from the client, requests to it, and notifications.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -11,12 +11,12 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::scenes;
+use crate::prompt_scripts;
 use crate::sessions::{Sessions, Settings, Update};
 use crate::texts::{COMMANDS, Choice, MODELS, MODES};
 
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct AcpConnection {
     pub(crate) sessions: Sessions,
     pace: Duration,
     state: Mutex<State>,
@@ -26,10 +26,10 @@ pub(crate) struct Desk {
 #[derive(Debug, Default)]
 struct State {
     open: HashMap<String, Open>,
-    /// Sessions whose running prompt is to end.
+    /// Sessions whose running prompt has been cancelled.
     cancelled: HashSet<String>,
     asked: u64,
-    /// Whoever asked the client, by the number of the question, with the session it is about.
+    /// The prompts that wait for an answer of the client, by request id, with their session.
     waiting: HashMap<u64, (String, SyncSender<Value>)>,
 }
 
@@ -39,12 +39,12 @@ struct Open {
     tokens_used: u64,
 }
 
-impl Desk {
+impl AcpConnection {
     pub(crate) fn new(sessions: Sessions, pace: Duration) -> Self {
         Self { sessions, pace, state: Mutex::default(), output: Mutex::new(std::io::stdout()) }
     }
 
-    pub(crate) fn hear(self: &Arc<Self>, line: &str) {
+    pub(crate) fn on_line(self: &Arc<Self>, line: &str) {
         let Ok(message) = serde_json::from_str::<Value>(line) else {
             return self.refuse(&Value::Null, &acp::Error::parse_error());
         };
@@ -52,7 +52,7 @@ impl Desk {
         let Some(method) = message["method"].as_str() else {
             let waiting = id.as_u64().and_then(|id| self.lock().waiting.remove(&id));
             if let Some((_, waiting)) = waiting {
-                // Who asked may have been cancelled.
+                // The prompt that sent the request may have been cancelled.
                 let _ = waiting.send(message);
             }
             return;
@@ -61,8 +61,8 @@ impl Desk {
             "initialize" => self.answer(&id, &introduction()),
             "authenticate" => self.answer(&id, &json!({})),
             "session/new" => self.new_session(&id),
-            "session/load" => self.take_up(&id, &params, true),
-            "session/resume" => self.take_up(&id, &params, false),
+            "session/load" => self.load_or_resume(&id, &params, true),
+            "session/resume" => self.load_or_resume(&id, &params, false),
             "session/close" => {
                 let session = text(&params, "sessionId");
                 self.cancel(&session);
@@ -86,7 +86,7 @@ impl Desk {
         self.offer_commands(&session);
     }
 
-    fn take_up(&self, id: &Value, params: &Value, replay: bool) {
+    fn load_or_resume(&self, id: &Value, params: &Value, replay: bool) {
         let session = text(params, "sessionId");
         let Some((past, settings)) = self.sessions.past(&session) else {
             return self.refuse(id, &acp::Error::resource_not_found(Some(session)));
@@ -111,7 +111,7 @@ impl Desk {
         let Some(settings) = self.switch(&session, &text(params, "configId"), text(params, "value")) else {
             return self.refuse(id, &acp::Error::invalid_params());
         };
-        // One that was never spoken to is on no disk.
+        // A session without a prompt has no file.
         if self.sessions.has_past(&session) {
             self.sessions.record(&session).settings(&settings);
         }
@@ -131,7 +131,7 @@ impl Desk {
         Some(settings.clone())
     }
 
-    /// Each prompt runs in a thread of its own; one at a time per session is up to the client.
+    /// Each prompt runs in its own thread; the client sends one at a time per session.
     fn prompt(self: &Arc<Self>, id: Value, params: Value) {
         let session = text(&params, "sessionId");
         let words = text(&params["prompt"][0], "text");
@@ -139,12 +139,12 @@ impl Desk {
             return self.refuse(&id, &acp::Error::resource_not_found(Some(session)));
         }
         self.lock().cancelled.remove(&session);
-        let desk = Arc::clone(self);
+        let connection = Arc::clone(self);
         std::thread::spawn(move || {
-            let outcome = scenes::play(&desk, &session, &words);
+            let outcome = prompt_scripts::play(&connection, &session, &words);
             match outcome {
-                Ok(stop_reason) => desk.answer(&id, &acp::PromptResponse::new(stop_reason)),
-                Err(error) => desk.refuse(&id, &error),
+                Ok(stop_reason) => connection.answer(&id, &acp::PromptResponse::new(stop_reason)),
+                Err(error) => connection.refuse(&id, &error),
             }
         });
     }
@@ -152,7 +152,7 @@ impl Desk {
     fn cancel(&self, session: &str) {
         let mut state = self.lock();
         state.cancelled.insert(session.to_owned());
-        // Whoever waits for the user waits no longer.
+        // A prompt that waits for the user stops waiting.
         state.waiting.retain(|_, (asking, _)| asking != session);
     }
 
@@ -162,7 +162,7 @@ impl Desk {
         self.update(session, &acp::SessionUpdate::AvailableCommandsUpdate(acp::AvailableCommandsUpdate::new(commands)));
     }
 
-    /// Waits as long as a word takes. False when the prompt was cancelled.
+    /// Waits as long as one word takes. False when the prompt was cancelled.
     pub(crate) fn pause(&self, session: &str, words: u32) -> bool {
         if !self.pace.is_zero() {
             std::thread::park_timeout(self.pace * words);
@@ -178,7 +178,7 @@ impl Desk {
         self.lock().open.get(session).map(|open| open.settings.clone()).unwrap_or_default()
     }
 
-    /// How full its context would be, if it had one.
+    /// The number of context tokens in use, simulated.
     pub(crate) fn spend(&self, session: &str, tokens: u64) -> u64 {
         let mut state = self.lock();
         let open = state.open.entry(session.to_owned()).or_default();
@@ -186,7 +186,7 @@ impl Desk {
         open.tokens_used
     }
 
-    /// Asks the client. None when the prompt was cancelled meanwhile.
+    /// Sends a request to the client. `None` when the prompt was cancelled in the meantime.
     pub(crate) fn ask(&self, session: &str, method: &str, params: &impl Serialize) -> Option<Value> {
         let (sender, receiver) = sync_channel(1);
         let id = {
@@ -196,26 +196,26 @@ impl Desk {
             state.waiting.insert(id, (session.to_owned(), sender));
             id
         };
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         receiver.recv().ok()
     }
 
     pub(crate) fn update(&self, session: &str, update: &impl Serialize) {
         let params = json!({"sessionId": session, "update": update});
-        self.say(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
 
     fn answer(&self, id: &Value, result: &impl Serialize) {
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
     fn refuse(&self, id: &Value, error: &acp::Error) {
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
     }
 
-    fn say(&self, message: &Value) {
+    fn send(&self, message: &Value) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody listens any more: stdin ends next.
+        // The client no longer reads: stdin ends next.
         let _ = output.write_all(format!("{message}\n").as_bytes()).and_then(|()| output.flush());
     }
 

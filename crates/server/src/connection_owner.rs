@@ -1,17 +1,17 @@
-//! Whose connection is this? Asked before a one-time link is redeemed.
+//! The owner of a connection. Checked before a one-time link is redeemed.
 //!
-//! A browser's command line can be read by every user of the machine, so a ticket alone proves nothing: the socket at the
-//! other end must belong to our own user. Linux says so in `/proc/net/tcp` and `tcp6`. Where there is no such table, nobody
-//! can tell, and the ticket travels in a private file instead.
+//! Every user of the machine can read a browser's command line, so a ticket alone proves nothing: the socket at the
+//! other end must belong to our own user. Linux reports this in `/proc/net/tcp` and `tcp6`. Where there is no such
+//! table, the owner is unknown, and the ticket is passed in a private file instead.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
-/// The kernel hands the table out in pieces; an entry may be passed over while others come and go.
-const LOOKS: usize = 3;
-/// A socket that its process has closed is listed with user 0 in other states. Only this one has an owner.
+/// The kernel returns the table in parts; an entry may be missed while others come and go.
+const ATTEMPTS: usize = 3;
+/// In other states a socket that its process has closed is listed with user 0. Only this state has an owner.
 const ESTABLISHED: &str = "01";
 
 /// Both ends of a connection.
@@ -22,38 +22,38 @@ pub(crate) struct Connection {
     pub(crate) local: SocketAddr,
 }
 
-/// Who holds the other end.
+/// The user at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PeerUser {
+pub(crate) enum ConnectionOwner {
     Ours,
     /// Another user of this machine, or another machine.
     Other,
-    /// This system does not say.
+    /// This system does not report it.
     Unknown,
 }
 
-/// Can this system tell whose a connection is?
-pub(crate) fn can_tell() -> bool {
+/// Whether this system reports the owner of a connection.
+pub(crate) fn reports_owner() -> bool {
     TABLES.iter().any(|table| File::open(table).is_ok_and(|file| has_owners(BufReader::new(file))))
 }
 
-/// Reads the kernel's table: not on a thread that others wait for.
-pub(crate) fn user_of(connection: Connection) -> PeerUser {
-    if !can_tell() {
-        return PeerUser::Unknown;
+/// Reads the kernel's table: must not run on a thread that others wait for.
+pub(crate) fn user_of(connection: Connection) -> ConnectionOwner {
+    if !reports_owner() {
+        return ConnectionOwner::Unknown;
     }
-    let owner = (0..LOOKS).find_map(|_| {
+    let owner = (0..ATTEMPTS).find_map(|_| {
         let tables = TABLES.iter().filter_map(|table| File::open(table).ok());
         tables.into_iter().find_map(|table| owner_in(BufReader::new(table), connection))
     });
     match owner {
-        Some(uid) if uid == rustix::process::geteuid().as_raw() => PeerUser::Ours,
-        // Nobody's here: it comes from another machine, or was closed already.
-        Some(_) | None => PeerUser::Other,
+        Some(uid) if uid == rustix::process::geteuid().as_raw() => ConnectionOwner::Ours,
+        // Not found: it comes from another machine, or was already closed.
+        Some(_) | None => ConnectionOwner::Other,
     }
 }
 
-/// A table without the column, or with nothing in it at all, tells nothing.
+/// A table without the column, or without any entry, is of no use.
 fn has_owners(mut table: impl BufRead) -> bool {
     let mut head = String::new();
     table.read_line(&mut head).is_ok() && head.split_whitespace().any(|column| column == "uid")
@@ -72,12 +72,12 @@ fn owner_in(table: impl BufRead, connection: Connection) -> Option<u32> {
     })
 }
 
-/// An IPv4 address in the clothes of IPv6 is the same place.
+/// An IPv4-mapped IPv6 address is the same address.
 fn canonical(address: SocketAddr) -> (IpAddr, u16) {
     (address.ip().to_canonical(), address.port())
 }
 
-/// `0100007F:0BB8`: words of 32 bits as the machine's memory has them, and a port.
+/// `0100007F:0BB8`: 32-bit words in the byte order of the machine, and a port.
 fn address(text: &str) -> Option<(IpAddr, u16)> {
     let (ip, port) = text.split_once(':')?;
     let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
@@ -133,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_none() {
+    fn an_invalid_address_is_none() {
         for bad in ["", ":", "0100007F", "0100007:0BB8", "0100007G:0BB8", "0100007F:10000", "é00000F:0BB8"] {
             assert_eq!(address(bad), None, "{bad:?}");
         }
     }
 
     #[test]
-    fn a_table_without_owners_tells_nothing() {
+    fn a_table_without_owners_is_not_used() {
         assert!(has_owners(TABLE.as_bytes()));
         assert!(!has_owners("".as_bytes()) && !has_owners("sl local_address rem_address st\n".as_bytes()));
     }
@@ -161,9 +161,9 @@ mod tests {
             let client = TcpStream::connect((ip, listener.local_addr().unwrap().port())).unwrap();
             let (served, peer) = listener.accept().unwrap();
             let connection = Connection { peer, local: served.local_addr().unwrap() };
-            assert_eq!(user_of(connection), PeerUser::Ours, "{bind} from {dial}");
+            assert_eq!(user_of(connection), ConnectionOwner::Ours, "{bind} from {dial}");
             drop(client);
-            assert_eq!(user_of(connection), PeerUser::Other, "{bind} from {dial}, closed");
+            assert_eq!(user_of(connection), ConnectionOwner::Other, "{bind} from {dial}, closed");
         }
     }
 }

@@ -1,32 +1,32 @@
-//! What happens in a prompt: one scene for each word that names one.
+//! What the demo agent does for a prompt: one script for each keyword in it.
 
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::json;
 
-use crate::desk::Desk;
+use crate::acp_connection::AcpConnection;
 use crate::sessions::{End, Record};
 use crate::texts::{self, COMMANDS};
 
-/// The longest answer it gives.
+/// The longest answer.
 const LONG_WORDS_MAX: usize = 200_000;
 const LONG_WORDS_DEFAULT: usize = 400;
 const CONTEXT_TOKENS: u64 = 200_000;
 
 const TOUR: [&str; 6] = ["think", "markdown", "plan", "edit", "run", "ask"];
 
-/// The prompt was cancelled: whoever is in the middle of something stops here.
+/// The prompt was cancelled: its script stops here.
 struct Cancelled;
 
-pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::StopReason, acp::Error> {
-    let is_first = !desk.sessions.has_past(session);
-    let settings = desk.settings(session);
+pub(crate) fn play(connection: &AcpConnection, session: &str, prompt: &str) -> Result<acp::StopReason, acp::Error> {
+    let is_first = !connection.sessions.has_past(session);
+    let settings = connection.settings(session);
     let chatty = settings.mode == "chatty";
-    let stage = Stage { desk, session, chatty, record: desk.sessions.record(session) };
+    let stage = PromptRun { connection, session, chatty, record: connection.sessions.record(session) };
     stage.record.prompt(prompt);
     if is_first {
         stage.record.settings(&settings);
         let title: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
-        desk.update(session, &acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title)));
+        connection.update(session, &acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title)));
     }
     let words: Vec<String> = prompt
         .split(|letter: char| !letter.is_alphanumeric())
@@ -64,7 +64,7 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
         }
         Ok(())
     })();
-    let used = desk.spend(session, 1_500 + prompt.len() as u64).min(CONTEXT_TOKENS);
+    let used = connection.spend(session, 1_500 + prompt.len() as u64).min(CONTEXT_TOKENS);
     stage.show(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(used, CONTEXT_TOKENS)));
     let (end, result) = match played {
         Err(Cancelled) => (End::Cancelled, Ok(acp::StopReason::Cancelled)),
@@ -75,7 +75,7 @@ pub(crate) fn play(desk: &Desk, session: &str, prompt: &str) -> Result<acp::Stop
     result
 }
 
-/// So many words, in whole sentences but for the last one, a few sentences a paragraph.
+/// A text of so many words, in sentences and paragraphs.
 fn long_text(words: usize) -> String {
     let mut text = String::new();
     for (place, word) in texts::LONG.split(' ').cycle().take(words.min(LONG_WORDS_MAX)).enumerate() {
@@ -89,25 +89,25 @@ fn long_text(words: usize) -> String {
     text + "."
 }
 
-struct Stage<'a> {
-    desk: &'a Desk,
+struct PromptRun<'a> {
+    connection: &'a AcpConnection,
     session: &'a str,
     chatty: bool,
     record: Record,
 }
 
-impl Stage<'_> {
-    /// Whatever is shown is written down first.
+impl PromptRun<'_> {
+    /// Every update is saved before it is sent.
     fn show(&self, update: acp::SessionUpdate) {
         self.record.update(&update);
-        self.desk.update(self.session, &update);
+        self.connection.update(self.session, &update);
     }
 
     fn say(&self, text: &str) -> Result<(), Cancelled> {
         self.stream(text, acp::SessionUpdate::AgentMessageChunk)
     }
 
-    /// Says something only if the mode is to explain.
+    /// Sends a message only if the mode is to explain.
     fn explain(&self, text: &str) -> Result<(), Cancelled> {
         if self.chatty { self.say(text) } else { Ok(()) }
     }
@@ -116,7 +116,7 @@ impl Stage<'_> {
     fn stream(&self, text: &str, update: fn(acp::ContentChunk) -> acp::SessionUpdate) -> Result<(), Cancelled> {
         let id = uuid::Uuid::new_v4().to_string();
         for word in text.split_inclusive(char::is_whitespace) {
-            if !self.desk.pause(self.session, 1) {
+            if !self.connection.pause(self.session, 1) {
                 return Err(Cancelled);
             }
             let chunk = acp::ContentChunk::new(word.to_owned().into()).message_id(acp::MessageId::new(id.as_str()));
@@ -148,7 +148,7 @@ impl Stage<'_> {
             };
             let entries = texts::PLAN.iter().enumerate().map(entry).collect();
             self.show(acp::SessionUpdate::Plan(acp::Plan::new(entries)));
-            if !self.desk.pause(self.session, 30) {
+            if !self.connection.pause(self.session, 30) {
                 return Err(Cancelled);
             }
         }
@@ -178,7 +178,7 @@ impl Stage<'_> {
             call,
             |call| {
                 for line in texts::COMMAND_OUTPUT {
-                    if !self.desk.pause(self.session, 12) {
+                    if !self.connection.pause(self.session, 12) {
                         return Err(Cancelled);
                     }
                     let output = meta(json!({"terminal_output_delta": {"data": format!("{line}\n"), "terminal_id": call.tool_call_id}}));
@@ -191,7 +191,7 @@ impl Stage<'_> {
         )
     }
 
-    /// Shows a call, what happens in it, and its end.
+    /// Sends a tool call, its progress, and its end.
     fn act(
         &self,
         call: acp::ToolCall,
@@ -201,7 +201,7 @@ impl Stage<'_> {
         self.show(acp::SessionUpdate::ToolCall(call.clone()));
         let is_command = call.kind == acp::ToolKind::Execute;
         let result =
-            happens(&call).and_then(|()| if self.desk.pause(self.session, 20) { Ok(()) } else { Err(Cancelled) });
+            happens(&call).and_then(|()| if self.connection.pause(self.session, 20) { Ok(()) } else { Err(Cancelled) });
         let status = if result.is_ok() { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
         let exit = meta(
             json!({"terminal_exit": {"exit_code": if result.is_ok() { 0 } else { 130 }, "terminal_id": call.tool_call_id}}),
@@ -234,7 +234,7 @@ impl Stage<'_> {
         // The request itself is no update: the call is written down before it, and what was answered after it.
         self.record.update(&acp::SessionUpdate::ToolCallUpdate(call.clone()));
         let request = acp::RequestPermissionRequest::new(self.session.to_owned(), call, options);
-        let answer = self.desk.ask(self.session, "session/request_permission", &request).ok_or(Cancelled)?;
+        let answer = self.connection.ask(self.session, "session/request_permission", &request).ok_or(Cancelled)?;
         let chosen = answer["result"]["outcome"]["optionId"].as_str().unwrap_or("cancelled").to_owned();
         let allowed = chosen.starts_with("allow");
         let status = if allowed { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
@@ -243,7 +243,7 @@ impl Stage<'_> {
         // Kept with the call, so that it can be told again as it was.
         let kept = meta(answer["result"]["_meta"].clone());
         self.show(acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id, fields).meta(kept)));
-        if self.desk.is_cancelled(self.session) {
+        if self.connection.is_cancelled(self.session) {
             return Err(Cancelled);
         }
         self.say(&format!("The answer was `{chosen}`. (Nothing was deleted.)"))

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tokio_util::sync::CancellationToken;
 
 use super::Report;
-use super::census::rest;
+use super::resources::pause;
 use crate::{TestApp, Window};
 
 /// How much a file may hold on the full disk: a part of any of ours.
@@ -16,7 +16,7 @@ const FULL_DISK_BYTES: u64 = 20;
 const DIRECTORIES: usize = 12;
 
 #[derive(Debug)]
-pub(super) struct Books {
+pub(super) struct RecordChecks {
     directories: Vec<String>,
     /// The project of the sessions, which stays.
     home: ProjectId,
@@ -25,7 +25,7 @@ pub(super) struct Books {
     refused: usize,
 }
 
-impl Books {
+impl RecordChecks {
     pub(super) fn new(home: &Path, project: &ProjectId) -> Self {
         let directory = |number: usize| {
             let path = home.join(format!("other-{number}"));
@@ -41,7 +41,7 @@ impl Books {
     pub(super) async fn keep(&mut self, app: &TestApp, mut random: fastrand::Rng, over: &CancellationToken) {
         let mut window = app.window().await;
         let mut is_full = false;
-        while rest(random.u64(..100), over).await {
+        while pause(random.u64(..100), over).await {
             if random.u8(..8) == 0 {
                 is_full = !is_full;
                 set_disk(app, is_full);

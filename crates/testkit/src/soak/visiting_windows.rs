@@ -6,7 +6,7 @@ use protocol::{ClientMessage, ErrorCode, ServerMessage, SessionId};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 
-use super::census::rest;
+use super::resources::pause;
 use crate::{Screen, TestApp};
 
 /// Opens a session, looks for a moment, and is gone in the middle of whatever comes.
@@ -37,7 +37,7 @@ pub(super) async fn ask(
     let mut window = app.window().await;
     let nobody = SessionId::parse("steady:nobody").unwrap_or_else(|error| panic!("{error}"));
     let mut answered = 0;
-    while rest(random.u64(..20), over).await {
+    while pause(random.u64(..20), over).await {
         let session_id = sessions[random.usize(..sessions.len())].clone();
         let request = match random.u8(..6) {
             0 => ClientMessage::ProjectList {},
@@ -58,7 +58,7 @@ pub(super) async fn ask(
 pub(super) async fn send_nonsense(app: &TestApp, mut random: fastrand::Rng, over: &CancellationToken) -> usize {
     let mut window = app.window().await;
     let mut answered = 0;
-    while rest(random.u64(..20), over).await {
+    while pause(random.u64(..20), over).await {
         let length = random.usize(..200);
         let nonsense = match random.u8(..4) {
             0 => Message::text(std::iter::repeat_with(|| random.char(..)).take(length).collect::<String>()),

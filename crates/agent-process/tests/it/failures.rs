@@ -1,4 +1,4 @@
-//! Agents that do not start, or do not stay, and what is known about it.
+//! Agents that do not start or exit early, and how this is reported.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -18,7 +18,7 @@ async fn a_program_that_is_not_installed_is_not_found() {
 }
 
 #[tokio::test]
-async fn files_that_are_no_programs_are_told_apart_from_programs_that_fail() {
+async fn files_that_are_not_programs_are_distinguished_from_programs_that_fail() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str, mode| {
         let path = directory.path().join(name);
@@ -35,13 +35,13 @@ async fn files_that_are_no_programs_are_told_apart_from_programs_that_fail() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_not_there_is_named() {
+async fn a_missing_directory_is_named() {
     let error = spawn_error(agent(&["echo"]).current_dir("/no/such/directory")).await;
     assert_eq!(error.to_string(), "`/no/such/directory` is not a directory");
 }
 
 #[tokio::test]
-async fn a_guardian_that_is_none_is_an_error_and_not_a_hang() {
+async fn a_program_that_is_not_a_guardian_is_an_error_and_not_a_hang() {
     for guardian in ["/bin/true", "/no/such/guardian"] {
         let error = spawn_error(agent(&["echo"]).guardian(guardian)).await;
         assert!(matches!(error, SpawnError::Guardian { .. }), "{error:?}");
@@ -62,7 +62,7 @@ async fn an_agent_runs_in_its_directory_and_environment() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_at_once_says_why() {
+async fn an_agent_that_exits_at_once_reports_why() {
     let process = spawn(&["die", "3", "bad flag --x"]).await.handle;
     let report = soon(process.exited()).await;
     assert_eq!(report.status, ExitStatus::Code(3));
@@ -72,20 +72,20 @@ async fn an_agent_that_dies_at_once_says_why() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_by_a_signal_says_which() {
+async fn an_agent_that_dies_by_a_signal_reports_which() {
     let process = spawn(&["die-by-signal"]).await.handle;
     assert_eq!(soon(process.exited()).await.status, ExitStatus::Signal(libc::SIGABRT));
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_before_it_answers_is_told_from_one_that_is_silent() {
+async fn an_agent_that_exits_before_it_answers_is_distinguished_from_a_silent_one() {
     let (mut stdout, _stdin, process) = spawn(&["die", "2", "no login"]).await.split();
     let answer = async {
         stdout.next_line().await.unwrap();
         std::future::pending::<()>().await;
     };
     let died = soon(process.answer(DEADLINE, answer)).await;
-    assert!(matches!(died, Err(NoAnswer::Exited(report)) if report.last_words() == Some("no login")));
+    assert!(matches!(died, Err(NoAnswer::Exited(report)) if report.last_stderr_line() == Some("no login")));
 
     let (mut stdout, _stdin, process) = spawn(&["silent"]).await.split();
     let silent = soon(process.answer(Duration::from_millis(50), stdout.next_line())).await;
@@ -94,7 +94,7 @@ async fn an_agent_that_dies_before_it_answers_is_told_from_one_that_is_silent() 
 }
 
 #[tokio::test]
-async fn an_answer_given_in_the_last_breath_counts() {
+async fn an_answer_sent_just_before_the_exit_is_received() {
     let (mut stdout, _stdin, process) = spawn(&["answer-and-die"]).await.split();
     soon(process.gone()).await;
     let answer = soon(process.answer(DEADLINE, stdout.next_line())).await;
@@ -102,11 +102,11 @@ async fn an_answer_given_in_the_last_breath_counts() {
 }
 
 #[tokio::test]
-async fn a_flood_on_stderr_holds_up_nobody_and_its_end_is_kept() {
+async fn a_flood_on_stderr_blocks_nothing_and_its_tail_is_kept() {
     let process = spawn(&["flood-stderr", "100000000"]).await.handle;
     let report = soon(process.exited()).await;
     assert!(report.is_success());
     assert_eq!(report.stderr_tail.len(), STDERR_TAIL_BYTES);
-    assert_eq!(report.last_words().map(str::len), Some(999));
+    assert_eq!(report.last_stderr_line().map(str::len), Some(999));
     assert_eq!(soon(process.stop(QUICK)).await, report);
 }

@@ -12,13 +12,13 @@ use crate::{Builder, TestApp, Window, programs};
 
 /// The agents are the scripted one on both wires: `codex` speaks ACP, `claude-code` Claude Code's wire.
 #[derive(Debug)]
-pub struct Desk {
+pub struct TestSetup {
     pub app: TestApp,
     pub project: ProjectId,
     state: PathBuf,
 }
 
-impl Desk {
+impl TestSetup {
     pub async fn start() -> Self {
         Self::start_with(|builder| builder).await
     }

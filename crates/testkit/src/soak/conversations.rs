@@ -3,8 +3,8 @@
 use protocol::{CliType, ClientMessage, Origin, ProjectId, ServerMessage, SessionId, TurnEvent, TurnStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::scenes::{self, Scene};
-use super::{Report, census};
+use super::prompts::{self, Scene};
+use super::{Report, resources};
 use crate::{Screen, TestApp, Window, within};
 
 /// What a page is shown at least, when there is so much.
@@ -20,7 +20,7 @@ pub(super) struct Talk {
     is_wild: bool,
     random: fastrand::Rng,
     /// All turns whose end was seen, in order. What was said in them, as far as it is certain.
-    past: Vec<Turn>,
+    history: Vec<ExpectedTurn>,
     /// The turn under way, if any.
     open: Option<Scene>,
     failed: usize,
@@ -28,7 +28,7 @@ pub(super) struct Talk {
 }
 
 #[derive(Debug)]
-struct Turn {
+struct ExpectedTurn {
     prompt: String,
     words: String,
 }
@@ -51,13 +51,13 @@ impl Talk {
             watching: Some((watcher, watched)),
             is_wild,
             random: fastrand::Rng::with_seed(seed),
-            past: Vec::new(),
+            history: Vec::new(),
             open: None,
             failed: 0,
             cancelled: 0,
         };
         // A session whose very first message is lost with its agent gets another id; these keep theirs.
-        talk.turn(scenes::first()).await;
+        talk.turn(prompts::first()).await;
         talk
     }
 
@@ -66,7 +66,7 @@ impl Talk {
     }
 
     /// After a restart: everything that was ended is there, and what was under way may be.
-    pub(super) async fn take_up(&mut self, app: &TestApp) {
+    pub(super) async fn resume(&mut self, app: &TestApp) {
         self.window = app.window().await;
         self.screen = Screen::open(&mut self.window, &self.session).await;
         let mut watcher = app.view_window().await;
@@ -76,15 +76,16 @@ impl Talk {
         let open = self.open.take();
         let shown = turns_on(&self.screen);
         if !self.is_wild {
-            for (at, (turn, shown)) in self.past.iter().zip(&shown).enumerate() {
+            for (at, (turn, shown)) in self.history.iter().zip(&shown).enumerate() {
                 assert_eq!(turn.prompt.trim_end(), shown.prompt.trim_end(), "{}: prompt {at}", self.session);
                 self.assert_all(&shown.words, &turn.words, &format!("turn {at}"));
             }
-            let extra = shown.len().checked_sub(self.past.len());
-            let extra = extra.unwrap_or_else(|| panic!("{}: a turn is missing of {}", self.session, self.past.len()));
+            let extra = shown.len().checked_sub(self.history.len());
+            let extra =
+                extra.unwrap_or_else(|| panic!("{}: a turn is missing of {}", self.session, self.history.len()));
             assert!(extra <= usize::from(open.is_some()), "{}: {extra} turns that nobody asked for", self.session);
         }
-        self.past = shown;
+        self.history = shown;
     }
 
     /// So many turns, to their ends.
@@ -93,7 +94,7 @@ impl Talk {
         let talk = async {
             for _ in 0..count {
                 let scene =
-                    if self.is_wild { scenes::wild(&mut self.random) } else { scenes::steady(&mut self.random) };
+                    if self.is_wild { prompts::wild(&mut self.random) } else { prompts::steady(&mut self.random) };
                 self.turn(scene).await;
             }
         };
@@ -156,7 +157,7 @@ impl Talk {
             self.assert_all(&words, &scene.words, prompt);
         }
         assert!(self.screen.is_settled(), "{}: a turn that ended leaves nothing open", self.session);
-        self.past.push(Turn { prompt: scene.prompt, words });
+        self.history.push(ExpectedTurn { prompt: scene.prompt, words });
         self.open = None;
     }
 
@@ -211,7 +212,7 @@ impl Talk {
                         break;
                     }
                 }
-                census::rest(250, &never).await;
+                resources::pause(250, &never).await;
             }
         });
         let is_taken = taken.await.is_ok();
@@ -242,11 +243,11 @@ impl Talk {
 
     /// All that was said in it.
     pub(super) fn said_bytes(&self) -> usize {
-        self.past.iter().map(|turn| turn.words.len()).sum()
+        self.history.iter().map(|turn| turn.words.len()).sum()
     }
 
     pub(super) fn add_to(&self, report: &mut Report) {
-        report.turns += self.past.len();
+        report.turns += self.history.len();
         report.failed_turns += self.failed;
         report.cancelled_turns += self.cancelled;
     }
@@ -266,11 +267,11 @@ fn is_over(screen: &Screen) -> bool {
 }
 
 /// What a screen shows, as prompts and the words after each.
-fn turns_on(screen: &Screen) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
+fn turns_on(screen: &Screen) -> Vec<ExpectedTurn> {
+    let mut turns: Vec<ExpectedTurn> = Vec::new();
     for item in &screen.items {
         match (item.origin, turns.last_mut()) {
-            (Some(Origin::User), _) => turns.push(Turn { prompt: item.text.clone(), words: String::new() }),
+            (Some(Origin::User), _) => turns.push(ExpectedTurn { prompt: item.text.clone(), words: String::new() }),
             (Some(Origin::Agent), Some(turn)) => turn.words += &item.text,
             _ => {}
         }

@@ -43,7 +43,7 @@ fn processes_with(words: &str) -> Vec<String> {
 /// Kills the agent that writes this log, now and then. Says how often.
 pub(super) async fn kill_agents(log: &Path, mut random: fastrand::Rng, over: &CancellationToken) -> usize {
     let mut killed = 0;
-    while rest(random.u64(500..4000), over).await {
+    while pause(random.u64(500..4000), over).await {
         let text = std::fs::read_to_string(log).unwrap_or_default();
         let newest = text.lines().filter_map(|line| line.strip_prefix("start ")).next_back();
         let pid = newest.and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
@@ -59,7 +59,7 @@ fn is_agent(pid: Pid) -> bool {
 }
 
 /// False when it is over meanwhile.
-pub(super) async fn rest(milliseconds: u64, over: &CancellationToken) -> bool {
+pub(super) async fn pause(milliseconds: u64, over: &CancellationToken) -> bool {
     let pause = tokio::time::sleep(Duration::from_millis(milliseconds));
     over.run_until_cancelled(pause).await.is_some()
 }
