@@ -1,4 +1,4 @@
-//! What every conversation with an agent does, whatever the agent speaks: one message at a time, and what is due by
+//! What every conversation with an agent does, whatever its protocol: one message at a time, and what is due by
 //! itself.
 //!
 //! Comes in: the user's messages, cancels and options; that the agent became ready, was lost, wrote something or ended
@@ -81,7 +81,7 @@ enum Readiness {
 }
 
 #[derive(Debug)]
-enum Phase<M> {
+enum ConversationPhase<M> {
     Idle {
         since: Instant,
     },
@@ -116,7 +116,7 @@ impl Silence {
 #[derive(Debug)]
 pub(crate) struct Conversation<M> {
     limits: ConversationLimits,
-    phase: Phase<M>,
+    phase: ConversationPhase<M>,
     readiness: Readiness,
     /// What the user set, for every process and attachment to come.
     options: OptionValues,
@@ -124,30 +124,30 @@ pub(crate) struct Conversation<M> {
 
 impl<M> Conversation<M> {
     pub(crate) fn new(limits: ConversationLimits, options: OptionValues, now: Instant) -> Self {
-        Self { limits, phase: Phase::Idle { since: now }, readiness: Readiness::Absent, options }
+        Self { limits, phase: ConversationPhase::Idle { since: now }, readiness: Readiness::Absent, options }
     }
 
     /// Neither a turn runs nor a message is held: another one may come.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Idle { .. })
+        matches!(self.phase, ConversationPhase::Idle { .. })
     }
 
     /// The turn that the agent works on. A held message has none here.
     pub(crate) fn turn(&self) -> Option<&TurnId> {
         match &self.phase {
-            Phase::Running { turn, .. } | Phase::Cancelling { turn, .. } => Some(turn),
-            Phase::Idle { .. } | Phase::Held { .. } => None,
+            ConversationPhase::Running { turn, .. } | ConversationPhase::Cancelling { turn, .. } => Some(turn),
+            ConversationPhase::Idle { .. } | ConversationPhase::Held { .. } => None,
         }
     }
 
     /// The agent was asked to stop the turn and has not ended it.
     pub(crate) fn is_cancelling(&self) -> bool {
-        matches!(self.phase, Phase::Cancelling { .. })
+        matches!(self.phase, ConversationPhase::Cancelling { .. })
     }
 
     pub(crate) fn held(&self) -> Option<&M> {
         match &self.phase {
-            Phase::Held { message, .. } => Some(message),
+            ConversationPhase::Held { message, .. } => Some(message),
             _ => None,
         }
     }
@@ -155,16 +155,16 @@ impl<M> Conversation<M> {
     /// Keeps a message until the agent is ready for it. Only while [`Self::is_idle`].
     pub(crate) fn hold(&mut self, message: M, now: Instant) {
         debug_assert!(self.is_idle(), "one message at a time");
-        self.phase = Phase::Held { message, silence: Silence::new(now) };
+        self.phase = ConversationPhase::Held { message, silence: Silence::new(now) };
     }
 
     /// The held message, whatever the agent's state. It has to be answered, or delivered with [`Self::begin_turn`].
     pub(crate) fn take_held(&mut self, now: Instant) -> Option<M> {
-        if !matches!(self.phase, Phase::Held { .. }) {
+        if !matches!(self.phase, ConversationPhase::Held { .. }) {
             return None;
         }
-        match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
-            Phase::Held { message, .. } => Some(message),
+        match std::mem::replace(&mut self.phase, ConversationPhase::Idle { since: now }) {
+            ConversationPhase::Held { message, .. } => Some(message),
             _ => None,
         }
     }
@@ -176,13 +176,13 @@ impl<M> Conversation<M> {
 
     /// The agent got a message, or goes on by itself.
     pub(crate) fn begin_turn(&mut self, turn: TurnId, now: Instant) {
-        self.phase = Phase::Running { turn, silence: Silence::new(now) };
+        self.phase = ConversationPhase::Running { turn, silence: Silence::new(now) };
     }
 
     /// The turn is over, or the held message given up. True when a silence was reported, which is over too.
     pub(crate) fn end_turn(&mut self, now: Instant) -> bool {
         let was_silent = self.silence().is_some_and(|silence| silence.reported_at.is_some());
-        self.phase = Phase::Idle { since: now };
+        self.phase = ConversationPhase::Idle { since: now };
         was_silent
     }
 
@@ -195,20 +195,20 @@ impl<M> Conversation<M> {
 
     /// Somebody uses the session: it is not idle before the whole time has passed again.
     pub(crate) fn on_use(&mut self, now: Instant) {
-        if let Phase::Idle { since } = &mut self.phase {
+        if let ConversationPhase::Idle { since } = &mut self.phase {
             *since = now;
         }
     }
 
     pub(crate) fn cancel(&mut self, now: Instant) -> CancelStep<M> {
-        match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
-            Phase::Held { message, .. } => CancelStep::Withdraw(message),
-            Phase::Running { turn, silence } => {
+        match std::mem::replace(&mut self.phase, ConversationPhase::Idle { since: now }) {
+            ConversationPhase::Held { message, .. } => CancelStep::Withdraw(message),
+            ConversationPhase::Running { turn, silence } => {
                 let deadline = now + self.limits.cancel_grace;
-                self.phase = Phase::Cancelling { turn: turn.clone(), silence, deadline };
+                self.phase = ConversationPhase::Cancelling { turn: turn.clone(), silence, deadline };
                 CancelStep::AskAgent(turn)
             }
-            phase @ (Phase::Idle { .. } | Phase::Cancelling { .. }) => {
+            phase @ (ConversationPhase::Idle { .. } | ConversationPhase::Cancelling { .. }) => {
                 self.phase = phase;
                 CancelStep::Nothing
             }
@@ -218,7 +218,7 @@ impl<M> Conversation<M> {
     /// The next moment at which something may be due.
     pub(crate) fn deadline(&self, conditions: Conditions) -> Option<Instant> {
         let cancel = match &self.phase {
-            Phase::Cancelling { deadline, .. } => Some(*deadline),
+            ConversationPhase::Cancelling { deadline, .. } => Some(*deadline),
             _ => None,
         };
         [cancel, self.silence_due(conditions), self.idle_due(conditions)].into_iter().flatten().min()
@@ -226,7 +226,7 @@ impl<M> Conversation<M> {
 
     /// One thing that is due now. Asked again until there is none.
     pub(crate) fn on_time(&mut self, now: Instant, conditions: Conditions) -> Option<Due> {
-        if let Phase::Cancelling { turn, deadline, .. } = &self.phase
+        if let ConversationPhase::Cancelling { turn, deadline, .. } = &self.phase
             && *deadline <= now
         {
             return Some(Due::CancelOverdue(turn.clone()));
@@ -256,26 +256,28 @@ impl<M> Conversation<M> {
 
     fn idle_due(&self, conditions: Conditions) -> Option<Instant> {
         match self.phase {
-            Phase::Idle { since } if conditions.can_evict => self.limits.idle_after.map(|idle| since + idle),
+            ConversationPhase::Idle { since } if conditions.can_evict => {
+                self.limits.idle_after.map(|idle| since + idle)
+            }
             _ => None,
         }
     }
 
     fn silence(&self) -> Option<&Silence> {
         match &self.phase {
-            Phase::Held { silence, .. } | Phase::Running { silence, .. } | Phase::Cancelling { silence, .. } => {
-                Some(silence)
-            }
-            Phase::Idle { .. } => None,
+            ConversationPhase::Held { silence, .. }
+            | ConversationPhase::Running { silence, .. }
+            | ConversationPhase::Cancelling { silence, .. } => Some(silence),
+            ConversationPhase::Idle { .. } => None,
         }
     }
 
     fn silence_mut(&mut self) -> Option<&mut Silence> {
         match &mut self.phase {
-            Phase::Held { silence, .. } | Phase::Running { silence, .. } | Phase::Cancelling { silence, .. } => {
-                Some(silence)
-            }
-            Phase::Idle { .. } => None,
+            ConversationPhase::Held { silence, .. }
+            | ConversationPhase::Running { silence, .. }
+            | ConversationPhase::Cancelling { silence, .. } => Some(silence),
+            ConversationPhase::Idle { .. } => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use protocol::{ErrorCode, ErrorDetail};
 
-use super::wire::Block;
+use super::wire::ContentBlock;
 
 /// Put in by the program when it resumes a turn that was killed.
 pub(super) const NO_RESPONSE: &str = "No response requested.";
@@ -44,12 +44,12 @@ pub(super) fn is_report(start: &str) -> bool {
     start.starts_with(REPORT)
 }
 
-pub(super) fn user_text(content: &[Block]) -> UserText {
+pub(super) fn user_text(content: &[ContentBlock]) -> UserText {
     let mut parts = Vec::new();
     for block in content {
         match block {
-            Block::Text { text } => parts.push(text.as_str()),
-            Block::Image { .. } => parts.push("[image]"),
+            ContentBlock::Text { text } => parts.push(text.as_str()),
+            ContentBlock::Image { .. } => parts.push("[image]"),
             _ => {}
         }
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> UserText {
-        user_text(&[Block::Text { text: text.into() }])
+        user_text(&[ContentBlock::Text { text: text.into() }])
     }
 
     #[test]

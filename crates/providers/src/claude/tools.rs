@@ -6,7 +6,7 @@
 use protocol::{ToolContent, ToolDetail, ToolKind, ToolLocation};
 use serde_json::{Map, Value};
 
-use super::wire::Block;
+use super::wire::ContentBlock;
 
 /// What the program answers for tools whose turn was cancelled.
 const REJECTED: &str = "User rejected tool use";
@@ -112,7 +112,7 @@ pub(super) struct ToolOutcome {
 pub(super) fn ended(
     name: &str,
     detail: &mut ToolDetail,
-    content: &[Block],
+    content: &[ContentBlock],
     is_error: bool,
     structured: Option<&Value>,
 ) -> ToolOutcome {
@@ -122,7 +122,7 @@ pub(super) fn ended(
     }
     let mut output = text_of(content);
     let images = content.iter().filter_map(|block| match block {
-        Block::Image { source } => {
+        ContentBlock::Image { source } => {
             Some(ToolContent::Image { mime_type: source.media_type.clone(), data: source.data.clone() })
         }
         _ => None,
@@ -229,9 +229,9 @@ fn exit_code(output: &str) -> (Option<i32>, String) {
     }
 }
 
-pub(super) fn text_of(content: &[Block]) -> String {
+pub(super) fn text_of(content: &[ContentBlock]) -> String {
     let texts = content.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.as_str()),
+        ContentBlock::Text { text } => Some(text.as_str()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
@@ -246,7 +246,7 @@ mod tests {
     fn end(name: &str, input: Value, text: &str, is_error: bool, structured: Value) -> (ToolDetail, ToolOutcome) {
         let Value::Object(input) = input else { panic!("input must be an object") };
         let mut detail = called(name, &input);
-        let content = [Block::Text { text: text.into() }];
+        let content = [ContentBlock::Text { text: text.into() }];
         let outcome = ended(name, &mut detail, &content, is_error, Some(&structured));
         (detail, outcome)
     }

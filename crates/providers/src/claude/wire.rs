@@ -40,7 +40,7 @@ pub enum ClaudeLine {
         #[serde(default)]
         timestamp: Option<Timestamp>,
         #[serde(default)]
-        attachment: Attachment,
+        attachment: EntryAttachment,
     },
     #[serde(other)]
     Unknown,
@@ -99,20 +99,20 @@ pub struct Message {
     pub id: Option<String>,
     pub model: Option<String>,
     #[serde(deserialize_with = "blocks")]
-    pub content: Vec<Block>,
+    pub content: Vec<ContentBlock>,
     pub usage: Option<WireUsage>,
 }
 
 /// A plain string is one text block; a block we cannot read does not cost us the others.
-fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
+fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
     Ok(blocks_of(Value::deserialize(deserializer)?))
 }
 
-fn blocks_of(content: Value) -> Vec<Block> {
+fn blocks_of(content: Value) -> Vec<ContentBlock> {
     match content {
-        Value::String(text) => vec![Block::Text { text }],
+        Value::String(text) => vec![ContentBlock::Text { text }],
         Value::Array(blocks) => {
-            blocks.into_iter().map(|block| serde_json::from_value(block).unwrap_or(Block::Unknown)).collect()
+            blocks.into_iter().map(|block| serde_json::from_value(block).unwrap_or(ContentBlock::Unknown)).collect()
         }
         _ => Vec::new(),
     }
@@ -120,7 +120,7 @@ fn blocks_of(content: Value) -> Vec<Block> {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Block {
+pub enum ContentBlock {
     Text {
         #[serde(default)]
         text: String,
@@ -141,7 +141,7 @@ pub enum Block {
     ToolResult {
         tool_use_id: String,
         #[serde(default, deserialize_with = "blocks")]
-        content: Vec<Block>,
+        content: Vec<ContentBlock>,
         #[serde(default)]
         is_error: Option<bool>,
     },
@@ -208,7 +208,7 @@ pub enum StreamBody {
     },
     ContentBlockStart {
         index: u64,
-        content_block: Block,
+        content_block: ContentBlock,
     },
     ContentBlockDelta {
         index: u64,
@@ -374,11 +374,11 @@ pub enum ControlResponse {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Attachment {
+pub enum EntryAttachment {
     /// A message that was sent while the agent worked and was taken into the running turn.
     QueuedCommand {
         #[serde(default, deserialize_with = "blocks")]
-        prompt: Vec<Block>,
+        prompt: Vec<ContentBlock>,
         #[serde(default, rename = "commandMode")]
         command_mode: Option<String>,
     },
@@ -405,6 +405,8 @@ mod tests {
     fn a_block_that_cannot_be_read_does_not_cost_the_others() {
         let line = br#"{"type":"assistant","message":{"content":[{"type":"tool_use"},{"type":"text","text":"a"}]}}"#;
         let ClaudeLine::Assistant(line) = ClaudeLine::parse(line).unwrap() else { panic!("not an assistant line") };
-        assert!(matches!(&line.message.content[..], [Block::Unknown, Block::Text { text }] if text == "a"));
+        assert!(
+            matches!(&line.message.content[..], [ContentBlock::Unknown, ContentBlock::Text { text }] if text == "a")
+        );
     }
 }

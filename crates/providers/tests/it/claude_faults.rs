@@ -140,7 +140,7 @@ async fn a_line_beyond_all_bounds_is_left_out_and_the_rest_is_received() {
     session.until_end_of(&turn).await;
     assert_eq!(session.said(&turn), ["before", "after"]);
     let notice = format!(
-        "Something Claude Code said was left out: a line is longer than {} bytes.",
+        "Something Claude Code wrote was left out: a line is longer than {} bytes.",
         agent_process::LINE_BYTES_MAX
     );
     assert!(session.text().contains(&notice), "{session:#?}");

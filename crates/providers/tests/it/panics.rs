@@ -1,6 +1,6 @@
 //! A panic of ours in one session or at one agent: it is reported, nothing is left behind, everything else goes on.
 //!
-//! A subscriber causes the panic, once, where a given message is logged.
+//! A log subscriber panics once, at the message of one place in the code.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::acp_bench::{Bench, is_running, until};
 use crate::claude_faults;
 use crate::listener::{Listener, soon};
 
-/// Panics once, in the thread of the test, where these words are logged.
+/// Panics once, in the thread of the test, where this message is logged.
 struct Trap {
     words: &'static str,
     sprung: AtomicBool,

@@ -21,7 +21,7 @@ use serde_json::json as json_value;
 
 use super::NAME;
 use super::translate::{LineSource, Translator, TranslatorOutput};
-use super::wire::{Block, ClaudeLine};
+use super::wire::{ClaudeLine, ContentBlock};
 use crate::json;
 use crate::provider::{History, HistoryCursor};
 use crate::unreadable::UnreadableLines;
@@ -117,7 +117,7 @@ impl HistoryReplay {
             message.is_sidechain = false;
             message.parent_tool_use_id = parent.map(str::to_owned);
             ended.extend(message.message.content.iter().filter_map(|block| match block {
-                Block::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
+                ContentBlock::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
                 _ => None,
             }));
         }

@@ -33,7 +33,7 @@ impl ClaudeSession {
             Ok(None) => self.close_output(),
             Err(LineError::TooLong(error)) => {
                 tracing::warn!(session = %self.agent_id, %error, "a line of Claude Code was too long and is left out");
-                self.emit_notice(&format!("Something Claude Code said was left out: {error}."));
+                self.emit_notice(&format!("Something Claude Code wrote was left out: {error}."));
             }
             Err(LineError::Io(error)) => {
                 tracing::warn!(session = %self.agent_id, %error, "Claude Code's output cannot be read");

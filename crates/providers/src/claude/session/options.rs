@@ -16,7 +16,7 @@ use crate::provider::ProviderEvent;
 #[derive(Debug, Default)]
 pub(super) struct ShownOptions {
     options: Vec<ConfigOption>,
-    /// The user told the agent to plan; it did not decide so itself.
+    /// The user set the mode in which the agent plans; the agent did not decide so itself.
     pub(super) user_wants_plan: bool,
 }
 

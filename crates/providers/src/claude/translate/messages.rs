@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{KnownCall, LineSource, THREADS_MAX, Translator, TranslatorOutput, emit_facts, item_start, object};
 use crate::claude::texts::{self, UserText};
-use crate::claude::wire::{Block, Delta, MessageLine, PermissionDecisionRecord, StreamBody, StreamLine};
+use crate::claude::wire::{ContentBlock, Delta, MessageLine, PermissionDecisionRecord, StreamBody, StreamLine};
 use crate::claude::{PROVIDER_ID, facts, tools};
 
 /// The model that the program names for messages of its own.
@@ -98,7 +98,7 @@ impl Translator {
         &mut self,
         parent: Option<String>,
         index: u64,
-        block: Block,
+        block: ContentBlock,
         now: Timestamp,
         out: &mut Vec<TranslatorOutput>,
     ) {
@@ -106,10 +106,10 @@ impl Translator {
         let parent_item = parent.as_deref().map(Self::item_of);
         let Some(message) = self.thread(&parent).message.clone() else { return };
         let (item, call, is_message) = match block {
-            Block::Text { .. } => (text_item(&message, index), None, true),
-            Block::Thinking { .. } => (text_item(&message, index), None, false),
-            Block::ToolUse { id, .. } if self.calls.contains_key(&id) => return,
-            Block::ToolUse { id, name, .. } => {
+            ContentBlock::Text { .. } => (text_item(&message, index), None, true),
+            ContentBlock::Thinking { .. } => (text_item(&message, index), None, false),
+            ContentBlock::ToolUse { id, .. } if self.calls.contains_key(&id) => return,
+            ContentBlock::ToolUse { id, name, .. } => {
                 let item = self.call_begins(&turn, &id, &name, &Map::new(), parent_item.clone(), now, out);
                 (item, Some(id), false)
             }
@@ -180,7 +180,7 @@ impl Translator {
         message: &str,
         parent: &Option<String>,
         index: Option<u64>,
-        block: Block,
+        block: ContentBlock,
         at: Timestamp,
         out: &mut Vec<TranslatorOutput>,
     ) {
@@ -189,16 +189,16 @@ impl Translator {
         let counted = thread.counted;
         thread.counted += 1;
         let (is_message, content) = match block {
-            Block::Text { text } => (true, text),
-            Block::Thinking { thinking } => (false, thinking),
-            Block::ToolUse { id, name, input } => {
+            ContentBlock::Text { text } => (true, text),
+            ContentBlock::Thinking { thinking } => (false, thinking),
+            ContentBlock::ToolUse { id, name, input } => {
                 if let Some(block) = thread.blocks.iter_mut().find(|block| block.call.as_ref() == Some(&id)) {
                     block.confirmed = true;
                 }
                 self.call_is_whole(turn, id, name, object(input), parent_item, at, out);
                 return;
             }
-            Block::ToolResult { tool_use_id, content, is_error } => {
+            ContentBlock::ToolResult { tool_use_id, content, is_error } => {
                 let ended = ToolEnd {
                     content: &content,
                     is_error,
@@ -210,7 +210,7 @@ impl Translator {
                 self.tool_ended(&tool_use_id, &ended, at, out);
                 return;
             }
-            Block::Image { .. } | Block::Unknown => return,
+            ContentBlock::Image { .. } | ContentBlock::Unknown => return,
         };
         let streamed = thread
             .blocks
@@ -298,7 +298,7 @@ impl Translator {
         let at = line.timestamp.unwrap_or(now);
         let mut has_result = false;
         for block in &line.message.content {
-            if let Block::ToolResult { tool_use_id, content, is_error } = block {
+            if let ContentBlock::ToolResult { tool_use_id, content, is_error } = block {
                 has_result = true;
                 let meta = line.tool_result_meta.iter().find(|meta| meta.id == *tool_use_id);
                 let decision = meta.and_then(|meta| meta.permission_decision.as_ref());
@@ -412,7 +412,7 @@ impl Translator {
 
 /// What is known of a tool's end.
 struct ToolEnd<'a> {
-    content: &'a [Block],
+    content: &'a [ContentBlock],
     is_error: Option<bool>,
     structured: Option<&'a Value>,
     meta: Option<&'a str>,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{COMPACTED, LineSource, PresentTurn, Translator, TranslatorOutput, emit_facts, trouble};
 use crate::claude::PROVIDER_ID;
 use crate::claude::facts;
-use crate::claude::wire::{Attachment, ResultLine, WireUsage};
+use crate::claude::wire::{EntryAttachment, ResultLine, WireUsage};
 use crate::claude::{texts, tools};
 
 /// What the model is called while it is not known.
@@ -201,10 +201,10 @@ impl Translator {
         &mut self,
         id: Option<String>,
         at: Timestamp,
-        what: Attachment,
+        what: EntryAttachment,
         out: &mut Vec<TranslatorOutput>,
     ) {
-        let Attachment::QueuedCommand { prompt, command_mode } = what else { return };
+        let EntryAttachment::QueuedCommand { prompt, command_mode } = what else { return };
         let text = tools::text_of(&prompt);
         let of_user = command_mode.is_none_or(|mode| mode == "prompt");
         if let (Some(id), Some(turn), true) = (id, self.turn().cloned(), of_user && !text.is_empty()) {
