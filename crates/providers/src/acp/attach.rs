@@ -252,8 +252,8 @@ impl AcpSession {
         capabilities.is_some_and(|able| able.can_close && (able.can_resume || able.can_load))
     }
 
-    /// Has the agent close the session, with whatever still runs for it. False when it cannot be asked: then the session
-    /// counts as closed.
+    /// Has the agent close the session, with whatever still runs for it. False when it cannot be asked: then the
+    /// session counts as closed.
     pub(super) fn close_at_agent(&mut self, within: Duration, unanswered: Option<protocol::TurnId>) -> bool {
         self.release_terminals();
         let Some(connection) = self.state.connection().cloned() else { return false };
@@ -291,8 +291,8 @@ impl AcpSession {
         }
     }
 
-    /// Closes the session at the agent and attaches it again, for a session that hangs. If the agent does not do that, its
-    /// process is restarted.
+    /// Closes the session at the agent and attaches it again, for a session that hangs. If the agent does not do that,
+    /// its process is restarted.
     pub(super) fn reattach(&mut self, reply: DoneSender) {
         if self.state.connection().is_none() {
             return drop(reply.send(Err(self.unavailable())));

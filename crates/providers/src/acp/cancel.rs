@@ -1,10 +1,10 @@
 //! A cancel, and an agent that does not follow it.
 //!
 //! A turn that the user has cancelled ends here within [`AcpSettings::cancel_grace`], whatever the agent does: what was
-//! received stays, and what the agent still writes for that prompt is dropped. Updates of ACP do not name their prompt, so
-//! the session accepts no new message until the old prompt cannot write any more: the agent has answered it, or has closed
-//! the session and attached it again. An agent that does neither hangs in this session; that is shown, and the user may
-//! restart it. Its other sessions go on.
+//! received stays, and what the agent still writes for that prompt is dropped. Updates of ACP do not name their prompt,
+//! so the session accepts no new message until the old prompt cannot write any more: the agent has answered it, or has
+//! closed the session and attached it again. An agent that does neither hangs in this session; that is shown, and the
+//! user may restart it. Its other sessions go on.
 //!
 //! [`AcpSettings::cancel_grace`]: super::AcpSettings::cancel_grace
 
@@ -69,7 +69,8 @@ impl AcpSession {
         }
     }
 
-    /// The agent has answered `session/close`. One that refuses to close a session whose prompt it has not ended works on.
+    /// The agent has answered `session/close`. One that refuses to close a session whose prompt it has not ended works
+    /// on.
     pub(super) fn on_close_answer(&mut self, reply: &RpcReply) {
         if let (
             Err(CallError::Refused(error)),

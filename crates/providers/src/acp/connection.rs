@@ -26,12 +26,12 @@ use crate::json::{self, Glimpse};
 const NOISE_LOGGED_MAX: u64 = 20;
 /// What is passed on of a line that cannot be read: more than a report quotes.
 const UNREADABLE_CHARACTERS_MAX: usize = 256;
-/// After the agent's end its last lines are in the pipe and need no waiting; whoever else holds the pipe open, silent or
-/// flooding it, does not delay the report of the end.
+/// After the agent's end its last lines are in the pipe and need no waiting; whoever else holds the pipe open, silent
+/// or flooding it, does not delay the report of the end.
 const EXIT_LINE_TIMEOUT: Duration = Duration::from_millis(100);
 const EXIT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// From the end of its output to its own end, so that the loss can be reported with the reason. One that lives on is lost
-/// all the same.
+/// From the end of its output to its own end, so that the loss can be reported with the reason. One that lives on is
+/// lost all the same.
 const EXIT_WITHIN: Duration = Duration::from_millis(400);
 
 /// The agent behind a process, as it described itself.
@@ -80,8 +80,8 @@ impl Connection {
         self.capabilities.get().unwrap_or_else(|| UNKNOWN.get_or_init(AgentCapabilities::default))
     }
 
-    /// Closes a session that is not needed any more, or with `delete` deletes it, which is only for one without a message:
-    /// the user's conversations are never deleted here.
+    /// Closes a session that is not needed any more, or with `delete` deletes it, which is only for one without a
+    /// message: the user's conversations are never deleted here.
     pub(crate) async fn close_session(&self, session: &str, delete: bool, within: Duration) {
         let AgentCapabilities { can_close, can_delete, .. } = *self.capabilities();
         let answer = if delete && can_delete {
@@ -144,7 +144,8 @@ impl Connection {
             can_delete: able.session_capabilities.delete.is_some(),
             auth_methods: auth_methods.as_array().cloned().unwrap_or_default(),
         };
-        tracing::info!(agent = %agent.cli_type, version = capabilities.version, pid = self.handle.pid(), "agent connected");
+        let (version, pid) = (capabilities.version.as_deref(), self.handle.pid());
+        tracing::info!(agent = %agent.cli_type, version, pid, "agent connected");
         // It is asked once; a second answer would be the same.
         let _ = self.capabilities.set(capabilities);
         Ok(())
@@ -160,8 +161,8 @@ pub(crate) struct ConnectionLoss {
 }
 
 /// Reads the agent's stdout to its end, or for as long as the agent runs and reads its input, and sends each line
-/// where it belongs. Gives how the agent was lost, as soon as that is known: ending what is left of it is for the caller,
-/// and nobody has to wait for that. Every request that waited has its answer then.
+/// where it belongs. Gives how the agent was lost, as soon as that is known: ending what is left of it is for the
+/// caller, and nobody has to wait for that. Every request that waited has its answer then.
 pub(crate) async fn run(connection: Arc<Connection>, mut reader: LineReader, router: &Router) -> ConnectionLoss {
     let mut requests = Requests::new(Arc::clone(&connection));
     let mut noise = 0;
@@ -223,7 +224,13 @@ async fn drain(
     }
 }
 
-async fn on_line(line: &OutputLine, connection: &Connection, router: &Router, requests: &mut Requests, noise: &mut u64) {
+async fn on_line(
+    line: &OutputLine,
+    connection: &Connection,
+    router: &Router,
+    requests: &mut Requests,
+    noise: &mut u64,
+) {
     if !line.is_blank() {
         receive(&line.to_str_lossy(), connection, router, requests, noise).await;
     }

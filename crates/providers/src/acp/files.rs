@@ -1,8 +1,8 @@
 //! Files an agent reads and writes through us, inside its session's directory and nowhere else.
 //!
 //! Links are resolved first, and the path that results is opened beneath the directory (`beneath`), so that a
-//! link swapped in meanwhile leads nowhere. Kept out: anything but regular files of text. How a file gets its new content
-//! is in `replace`.
+//! link swapped in meanwhile leads nowhere. Kept out: anything but regular files of text. How a file gets its new
+//! content is in `replace`.
 
 use std::fs::File;
 use std::io::{self, Read};

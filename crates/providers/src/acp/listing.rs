@@ -1,8 +1,8 @@
 //! Whether the agent still has a session, where it can list them (`session/list`).
 //!
-//! Our own records decide which sessions are shown. The agent's list is asked when it could not load one, so that a user
-//! who deleted it there reads that and not the agent's error for a missing file, and before a session is made that is to
-//! be deleted, so that no other is.
+//! Our own records decide which sessions are shown. The agent's list is asked when it could not load one, so that a
+//! user who deleted it there reads that and not the agent's error for a missing file, and before a session is made that
+//! is to be deleted, so that no other is.
 
 use std::collections::HashSet;
 use std::time::Duration;

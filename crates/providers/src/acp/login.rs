@@ -45,8 +45,8 @@ pub(crate) fn outlook(connection: &Connection, agent: &AcpAgent, reason: &str) -
     }
 }
 
-/// Whether an agent that does not run has a login, as far as its files show it. None where they do not: a login may be in the
-/// system's keyring, or none be needed, if the agent is set up so.
+/// Whether an agent that does not run has a login, as far as its files show it. None where they do not: a login may be
+/// in the system's keyring, or none be needed, if the agent is set up so.
 pub(crate) fn evident(agent: &AcpAgent) -> Option<bool> {
     let home = agent.codex_home.as_deref()?;
     let has_key = ["CODEX_API_KEY", "OPENAI_API_KEY"].iter().any(|name| is_set(&agent.command, name));

@@ -2,8 +2,8 @@
 //!
 //! Comes in: calls of the session hub, each for one session. Goes out: each session's events. One process per agent
 //! serves all its sessions; it is started by the first call that needs it. Inside: `wire` (the shape of a line),
-//! `translate` (its meaning), `session` (one task per open session; its turns are in `turn`), `supervisor` (the process and
-//! its restarts), `connection` (its lines in and out), `requests` (what it may ask of us).
+//! `translate` (its meaning), `session` (one task per open session; its turns are in `turn`), `supervisor` (the process
+//! and its restarts), `connection` (its lines in and out), `requests` (what it may ask of us).
 
 mod agent;
 mod attach;
@@ -134,7 +134,8 @@ impl AcpProvider {
         })
     }
 
-    /// With `stored`, a session of ours that the agent has nothing of: it keeps our id, and gets another of the agent's.
+    /// With `stored`, a session of ours that the agent has nothing of: it keeps our id, and gets another of the
+    /// agent's.
     async fn create(
         &self,
         project_dir: PathBuf,

@@ -1,8 +1,8 @@
 //! Opens files beneath a directory so that no link leads out of it, even one that appears between a check and its use.
 //!
-//! Paths come in relative to that directory and with every link resolved. So whatever link is met on the way was put there
-//! since, and is refused. Linux checks that in one call, `openat2`; where there is none, each step is opened from the one
-//! before it.
+//! Paths come in relative to that directory and with every link resolved. So whatever link is met on the way was put
+//! there since, and is refused. Linux checks that in one call, `openat2`; where there is none, each step is opened from
+//! the one before it.
 
 use std::ffi::OsStr;
 use std::io;

@@ -1,5 +1,5 @@
-//! The text that is being written, and how it is recognised when it comes twice: as an error that the agent reports twice,
-//! or as the beginning of another message when an interrupted stream starts over.
+//! The text that is being written, and how it is recognised when it comes twice: as an error that the agent reports
+//! twice, or as the beginning of another message when an interrupted stream starts over.
 
 use protocol::ItemId;
 

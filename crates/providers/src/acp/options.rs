@@ -29,8 +29,8 @@ pub(crate) enum OptionSetter {
 }
 
 impl SessionOptions {
-    /// What the answer to `session/new`, `load` or `resume` reports. Agents that offer both modes and config options report
-    /// the mode twice; the option wins.
+    /// What the answer to `session/new`, `load` or `resume` reports. Agents that offer both modes and config options
+    /// report the mode twice; the option wins.
     pub(crate) fn set_up(&mut self, setup: &SessionSetup) -> SessionFacts {
         if let Some(options) = &setup.config_options {
             self.take(options);

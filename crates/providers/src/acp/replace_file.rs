@@ -1,7 +1,8 @@
-//! Gives a file new content so that the old one is never lost: not by a full disk, and not by a crash in the midst of it.
+//! Gives a file new content so that the old one is never lost: not by a full disk, and not by a crash in the midst of
+//! it.
 //!
-//! The new content is written to a file beside it, which then takes its name, with the mode and the owner of the old one.
-//! Extended attributes are not kept.
+//! The new content is written to a file beside it, which then takes its name, with the mode and the owner of the old
+//! one. Extended attributes are not kept.
 //!
 //! A file is written in place where that would change more than its content:
 //! - it has several names (hard links), which must go on naming one file;

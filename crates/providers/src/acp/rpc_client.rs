@@ -152,8 +152,8 @@ impl RpcClient {
         }
     }
 
-    /// Answers a request of the agent, under the id it gave, as soon as there is room: an answer may be a whole file, and
-    /// an agent that asked for two of them reads one after the other.
+    /// Answers a request of the agent, under the id it gave, as soon as there is room: an answer may be a whole file,
+    /// and an agent that asked for two of them reads one after the other.
     pub(crate) async fn answer_in_time(&self, id: &RawValue, outcome: &Result<impl Serialize, RpcError>) {
         let line = match wire::response(id, outcome) {
             Ok(line) => line,

@@ -163,6 +163,8 @@ impl AcpSession {
             tokio::select! {
                 biased; // A cancel must not wait behind a flood of output.
                 Some(command) = self.mailbox.commands.recv() => self.handle(command),
+                // Also resolves when the channel has room again: then the agent is read again, which nothing else may
+                // cause.
                 relieved = self.emitter.relieve() => if relieved.is_err() { break },
                 () = tokio::time::sleep_until(due), if due <= Instant::now() + NO_DEADLINE => self.on_time(),
                 _ = self.mailbox.inputs.recv_many(&mut batch, INPUTS_AT_ONCE), if !self.emitter.is_congested() => {

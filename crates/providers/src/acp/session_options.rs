@@ -129,8 +129,8 @@ impl AcpSession {
         }
     }
 
-    /// The agent has the session. Sets the user's options again before the agent gets a message: in the mode that a session
-    /// begins with it may do more than the user has allowed.
+    /// The agent has the session. Sets the user's options again before the agent gets a message: in the mode that a
+    /// session begins with it may do more than the user has allowed.
     pub(super) fn restore_options(&mut self, setup: &SessionSetup, continuity: Continuity) {
         if continuity == Continuity::Resumed {
             self.memory = AgentMemory::Confirmed;
@@ -180,8 +180,8 @@ impl AcpSession {
         }
     }
 
-    /// The agent does not have the session as the user had it, so it gets no message. What the user wants is shown, and may
-    /// be changed.
+    /// The agent does not have the session as the user had it, so it gets no message. What the user wants is shown, and
+    /// may be changed.
     fn not_restored(&mut self, option: &str, value: &str, reason: &str) {
         let (connection, purpose) = match self.take_state() {
             AttachState::Attaching(Attaching { connection, purpose, .. }) => (connection, purpose),

@@ -41,8 +41,8 @@ impl AcpSession {
         self.emit_status(report);
     }
 
-    /// The process is lost. Reported once, as the end of a connection: a restart that failed leaves the agent as it was,
-    /// about to be restarted.
+    /// The process is lost. Reported once, as the end of a connection: a restart that failed leaves the agent as it
+    /// was, about to be restarted.
     pub(super) fn report_loss(&mut self, detail: &str) {
         if self.status.reported.status == AgentStatus::Connected {
             let detail = Some(detail.to_owned()).filter(|detail| !detail.is_empty());

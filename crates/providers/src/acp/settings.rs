@@ -20,8 +20,8 @@ pub struct AcpSettings {
     /// A session that was idle for so long is closed at the agent, where it can be resumed with the next message;
     /// none: never.
     pub idle: Option<Duration>,
-    /// How long a cancelled turn may take to end at the agent. Then it ends here, and its session is closed and resumed. The
-    /// user is promised five seconds.
+    /// How long a cancelled turn may take to end at the agent. Then it ends here, and its session is closed and
+    /// resumed. The user is promised five seconds.
     pub cancel_grace: Duration,
     /// The longest history of a session that is loaded.
     pub history_bytes_max: usize,

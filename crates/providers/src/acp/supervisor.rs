@@ -127,7 +127,8 @@ impl Supervisor {
                     Some(Ok(Some(ended))) => self.ended(ended),
                     Some(Ok(None)) | None => {}
                     Some(Err(error)) => {
-                        self.ended(ProcessEnd { lost: ConnectionLoss { detail: error.to_string(), clean: false }, process: None });
+                        let lost = ConnectionLoss { detail: error.to_string(), clean: false };
+                        self.ended(ProcessEnd { lost, process: None });
                     }
                 },
                 () = at(due) => if self.lifecycle.want() { self.start() },
@@ -355,8 +356,8 @@ async fn report_loss(context: &AcpContext, detail: &str, was_requested: bool) {
     }
 }
 
-/// Every open session is handed to the new process. One that cannot be resumed reports that itself, and so does one that
-/// takes its time: the others do not wait for it.
+/// Every open session is handed to the new process. One that cannot be resumed reports that itself, and so does one
+/// that takes its time: the others do not wait for it.
 async fn resume_sessions(context: &AcpContext, connection: &Arc<Connection>) {
     let mut resumed = Vec::new();
     for link in context.router.all() {

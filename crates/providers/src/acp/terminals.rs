@@ -316,8 +316,8 @@ fn cut_bytes(bytes: &[u8]) -> usize {
     }
 }
 
-/// Its errors are part of its output, so a shell ties the two together; the arguments stay separate. Some agents put a whole
-/// line into the command, which is what shells are for.
+/// Its errors are part of its output, so a shell ties the two together; the arguments stay separate. Some agents put a
+/// whole line into the command, which is what shells are for.
 fn command(request: acp::CreateTerminalRequest) -> AgentCommand {
     let is_line = request.args.is_empty() && request.command.contains(char::is_whitespace);
     let command = if is_line {

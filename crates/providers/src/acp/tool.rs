@@ -233,7 +233,8 @@ impl ToolState {
         source == ToolCallSource::Update
     }
 
-    /// Text that comes before a tool runs, or with a permission request, describes what it will do. After that it is output.
+    /// Text that comes before a tool runs, or with a permission request, describes what it will do. After that it is
+    /// output.
     fn take_content(&mut self, blocks: Vec<acp::ToolCallContent>, source: ToolCallSource) {
         let is_output = match source {
             ToolCallSource::Call => matches!(self.phase, CallPhase::Ending { .. }),

@@ -217,8 +217,8 @@ impl Translator {
         }
     }
 
-    /// A message of ours about a line that could not be read. A text that is open_text is not divided by it: the message
-    /// waits for what follows that text.
+    /// A message of ours about a line that could not be read. A text that is open_text is not divided by it: the
+    /// message waits for what follows that text.
     pub(crate) fn report(&mut self, message: String, now: Timestamp) -> Translated {
         let mut builder = EventBuilder::new(now);
         self.reports.push(message);

@@ -1,8 +1,8 @@
 //! One turn of a session: the message that begins it, permission requests in it, and how it ends.
 //!
-//! Comes in: the user's message, the agent's permission requests, its answer to the prompt. Goes out: lines to the agent,
-//! and the turn's events. Kept out: whether the agent has the session (`attach`), a cancel (`cancel`), and what is due by
-//! itself (`deadlines`).
+//! Comes in: the user's message, the agent's permission requests, its answer to the prompt. Goes out: lines to the
+//! agent, and the turn's events. Kept out: whether the agent has the session (`attach`), a cancel (`cancel`), and what
+//! is due by itself (`deadlines`).
 
 use agent_client_protocol_schema::v1 as acp;
 use protocol::{Permission, PermissionDecision, Prompt, PromptPart, SessionFacts, TurnId};

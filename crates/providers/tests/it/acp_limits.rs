@@ -1,4 +1,5 @@
-//! ACP agents that ask for much, or write much that nobody asked for: what is held has a bound, and nobody is left waiting.
+//! ACP agents that ask for much, or write much that nobody asked for: what is held has a bound, and nobody is left
+//! waiting.
 
 use agent_process::AgentCommand;
 use protocol::TurnEvent;

@@ -188,7 +188,8 @@ async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
     }
 }
 
-/// Archived while a slow agent is asked for its past, or given up on, and opened again: the past is told twice, and is one.
+/// Archived while a slow agent is asked for its past, or given up on, and opened again: the past is told twice, and is
+/// one.
 #[tokio::test]
 async fn a_session_that_was_abandoned_while_it_loads_and_is_opened_again_has_one_history() {
     for is_killed in [true, false] {

@@ -7,7 +7,7 @@ use protocol::{
     ProbeOutcome, ServerFrame, ServerMessage, SessionId,
 };
 use serde_json::{Value, json};
-use testkit::{TestSetup, Screen, TestApp, Window, programs, within};
+use testkit::{Screen, TestApp, TestSetup, Window, programs, within};
 
 /// The scripted agent over ACP, with a directory of its own.
 fn scripted(setup: &TestSetup, name: &str) -> AgentDefinition {

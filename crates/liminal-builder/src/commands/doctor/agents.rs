@@ -14,7 +14,12 @@ use crate::settings::Agents;
 
 const AGENTS: &str = "Agents";
 
-pub(super) async fn look(settings: &Agents, visit: &Inspection, start: bool, report: &mut Report) -> Result<(), Failure> {
+pub(super) async fn look(
+    settings: &Agents,
+    visit: &Inspection,
+    start: bool,
+    report: &mut Report,
+) -> Result<(), Failure> {
     // An empty directory to work in, which is also where the demo agent would keep its sessions.
     let scratch = match tempfile::tempdir() {
         Ok(scratch) => scratch,

@@ -1,6 +1,6 @@
 //! The data directory, what is kept in it, and the secret.
 
-use catalog::{CatalogError, DirectoryState, DiskState, ListState, TokenState, Inspection};
+use catalog::{CatalogError, DirectoryState, DiskState, Inspection, ListState, TokenState};
 use providers::acp::parse_agents;
 
 use super::Finding;

@@ -1,6 +1,6 @@
 //! What the program's lines lead to.
 
-use agent_process::{OutputLine, LineError};
+use agent_process::{LineError, OutputLine};
 use protocol::{AgentSessionId, Permission, PermissionDecision, ResponseStatus, SessionFacts};
 use serde_json::Value;
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use agent_process::{ExitReport, OutputLine, LineError, LineReader, LineWriter, ProcessHandle};
+use agent_process::{ExitReport, LineError, LineReader, LineWriter, OutputLine, ProcessHandle};
 use protocol::TurnId;
 use serde_json::Value;
 use tokio::task::JoinSet;
