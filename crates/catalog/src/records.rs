@@ -77,7 +77,7 @@ impl Change {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Records {
     /// In the order added. One that was removed keeps its place, so that it can be taken back as it was.
-    projects: Vec<Entry>,
+    projects: Vec<ProjectEntry>,
     /// In the order created. A record is never taken out, so its position is good for ever.
     sessions: Vec<Arc<SessionRecord>>,
     positions: HashMap<SessionId, usize>,
@@ -88,7 +88,7 @@ pub(crate) struct Records {
 
 /// A project, and whether it was removed since the start.
 #[derive(Clone, Debug)]
-struct Entry {
+struct ProjectEntry {
     record: Arc<ProjectRecord>,
     removed: bool,
 }
@@ -167,13 +167,13 @@ impl Records {
 
     /// One that was removed since the start comes back as it was: in its place, with all that its record held.
     fn add_project(&mut self, project: &ProjectRecord) -> Result<bool, CatalogError> {
-        let is_same = |entry: &Entry| entry.record.path == project.path || entry.record.id == project.id;
+        let is_same = |entry: &ProjectEntry| entry.record.path == project.path || entry.record.id == project.id;
         if self.projects.iter().any(|entry| !entry.removed && is_same(entry)) {
             return Err(CatalogError::Duplicate(project.path.clone()));
         }
         match self.projects.iter_mut().find(|entry| is_same(entry)) {
             Some(entry) => entry.removed = false,
-            None => self.projects.push(Entry { record: Arc::new(project.clone()), removed: false }),
+            None => self.projects.push(ProjectEntry { record: Arc::new(project.clone()), removed: false }),
         }
         Ok(true)
     }

@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct WriterState {
     pub(crate) records: Records,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingWrite>,
     touched: HashSet<SessionId>,
     /// Set while `touched` is not empty.
     touches_due: Option<Instant>,
@@ -51,15 +51,15 @@ pub(crate) struct WriterState {
 }
 
 #[derive(Debug)]
-struct Waiting {
-    request: Request,
+struct PendingWrite {
+    request: WriteRequest,
     /// Given back when the writer takes the request, not when its caller stops waiting.
     _place: OwnedSemaphorePermit,
     answer: oneshot::Sender<Result<(), CatalogError>>,
 }
 
 #[derive(Debug)]
-enum Request {
+enum WriteRequest {
     Change(Box<Change>),
     Flush,
 }
@@ -89,11 +89,11 @@ impl Shared {
     }
 
     pub(crate) async fn change(&self, change: Change) -> Result<(), CatalogError> {
-        self.request(Request::Change(Box::new(change))).await
+        self.request(WriteRequest::Change(Box::new(change))).await
     }
 
     pub(crate) async fn flush(&self) -> Result<(), CatalogError> {
-        self.request(Request::Flush).await
+        self.request(WriteRequest::Flush).await
     }
 
     pub(crate) fn touch(&self, id: &SessionId, change: impl FnOnce(&mut Touch)) {
@@ -115,7 +115,7 @@ impl Shared {
     }
 
     /// Once asked, a change happens even if the one who asked does not wait for the answer.
-    async fn request(&self, request: Request) -> Result<(), CatalogError> {
+    async fn request(&self, request: WriteRequest) -> Result<(), CatalogError> {
         let place = Arc::clone(&self.room).acquire_owned().await.map_err(|_| CatalogError::Stopped)?;
         let (answer, answered) = oneshot::channel();
         {
@@ -123,14 +123,14 @@ impl Shared {
             if state.stopped {
                 return Err(CatalogError::Stopped);
             }
-            state.waiting.push(Waiting { request, _place: place, answer });
+            state.waiting.push(PendingWrite { request, _place: place, answer });
         }
         self.wake.notify_one();
         answered.await.unwrap_or(Err(CatalogError::Stopped))
     }
 
     /// Blocks until there is something to write; `None` when all is written and the catalog stops.
-    fn next_batch(&self) -> Option<Batch> {
+    fn next_batch(&self) -> Option<WriteBatch> {
         let mut state = self.state();
         loop {
             let due = state.touches_due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -151,20 +151,20 @@ impl Shared {
 }
 
 /// All that one round of writing takes on.
-struct Batch {
-    waiting: Vec<Waiting>,
+struct WriteBatch {
+    waiting: Vec<PendingWrite>,
     touched: Vec<(SessionId, Touch)>,
     stopping: bool,
 }
 
 impl WriterState {
-    fn take_batch(&mut self) -> Batch {
+    fn take_batch(&mut self) -> WriteBatch {
         self.touches_due = None;
         let touched = std::mem::take(&mut self.touched)
             .into_iter()
             .filter_map(|id| self.records.session(&id).map(Touch::of).map(|touch| (id, touch)))
             .collect();
-        Batch { waiting: std::mem::take(&mut self.waiting), touched, stopping: self.stopping }
+        WriteBatch { waiting: std::mem::take(&mut self.waiting), touched, stopping: self.stopping }
     }
 
     /// What is on the disk now becomes what everybody sees.
@@ -200,12 +200,12 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, batch: Batch) {
+    fn commit(&mut self, batch: WriteBatch) {
         let (mut projects, mut sessions, mut flushes) = (Vec::new(), Vec::new(), Vec::new());
-        for Waiting { request, answer, .. } in batch.waiting {
+        for PendingWrite { request, answer, .. } in batch.waiting {
             match request {
-                Request::Flush => flushes.push(answer),
-                Request::Change(change) => match change.file() {
+                WriteRequest::Flush => flushes.push(answer),
+                WriteRequest::Change(change) => match change.file() {
                     FileKind::Projects => projects.push((*change, answer)),
                     FileKind::Sessions => sessions.push((*change, answer)),
                 },

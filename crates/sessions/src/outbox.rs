@@ -45,14 +45,14 @@ pub enum WindowKind {
 #[derive(Debug)]
 pub(crate) struct Outbox {
     kind: WindowKind,
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     ready: Notify,
     gone: CancellationToken,
     over: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     queue: VecDeque<Slot>,
     waiting: HashSet<(SessionId, ItemId)>,
     /// What of which sessions waits.
@@ -139,10 +139,10 @@ impl Outbox {
         self.pushed(state, false);
     }
 
-    fn pushed(&self, mut state: MutexGuard<'_, State>, full: bool) {
+    fn pushed(&self, mut state: MutexGuard<'_, OutboxState>, full: bool) {
         if self.gone.is_cancelled() {
             // Nobody reads any more; a session that has not noticed yet must not fill it again.
-            *state = State::default();
+            *state = OutboxState::default();
             return;
         }
         let full = full || state.queue.len() > SLOTS_MAX;
@@ -162,7 +162,7 @@ impl Outbox {
     /// Closes the window: what waits is dropped, the socket is to be closed.
     pub(crate) fn close(&self) {
         self.gone.cancel();
-        *self.lock() = State::default();
+        *self.lock() = OutboxState::default();
         self.ready.notify_one();
     }
 
@@ -180,7 +180,7 @@ impl Outbox {
         &self.gone
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -206,7 +206,7 @@ impl Slot {
 pub struct Frames {
     outbox: Arc<Outbox>,
     /// The item whose turn it is.
-    item: Option<Box<Item>>,
+    item: Option<Box<QueuedItem>>,
     /// What takes long is made off the async threads.
     making: JoinSet<Result<(SessionId, Frame, SentItems), JoinError>>,
     /// What will be when there is room.
@@ -219,13 +219,13 @@ pub struct Frames {
 
 #[derive(Debug)]
 enum Long {
-    Item(Box<Item>),
+    Item(Box<QueuedItem>),
     Snapshot(Box<Snapshot>),
 }
 
 /// An item that was taken out of the queue, and what the window knows of it.
 #[derive(Debug)]
-struct Item {
+struct QueuedItem {
     key: (SessionId, ItemId),
     seq: u64,
     cell: Arc<ItemCell>,
@@ -303,9 +303,9 @@ impl Frames {
     }
 
     /// The item's frame if it can be had at once. If not, it is on its way, or the item stays for another look.
-    fn make(&mut self, mut item: Box<Item>) -> Option<Frame> {
+    fn make(&mut self, mut item: Box<QueuedItem>) -> Option<Frame> {
         let kind = self.outbox.kind;
-        let Item { key, seq, cell, sent, looks } = &mut *item;
+        let QueuedItem { key, seq, cell, sent, looks } = &mut *item;
         match cell.frame_at_once(&key.0, *seq, kind, sent) {
             Ok(frame) => {
                 let sent_items = item.into_sent(kind);
@@ -360,7 +360,7 @@ impl Frames {
                 let key = (session, cell.id().clone());
                 state.waiting.remove(&key);
                 let sent = state.sent.remove(&key).unwrap_or_default();
-                Some(Taken::Item(Box::new(Item { key, seq, cell, sent, looks: 0 })))
+                Some(Taken::Item(Box::new(QueuedItem { key, seq, cell, sent, looks: 0 })))
             }
         }
     }
@@ -377,7 +377,7 @@ impl Long {
     fn make(self, kind: WindowKind) -> (Frame, SentItems) {
         match self {
             Self::Item(mut item) => {
-                let Item { key, seq, cell, sent, .. } = &mut *item;
+                let QueuedItem { key, seq, cell, sent, .. } = &mut *item;
                 let frame = cell.frame(&key.0, *seq, kind, sent);
                 (frame, item.into_sent(kind).into_iter().collect())
             }
@@ -386,7 +386,7 @@ impl Long {
     }
 }
 
-impl Item {
+impl QueuedItem {
     /// What the window need not be sent again, as long as the item grows.
     fn into_sent(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
         (kind == WindowKind::View && !self.sent.is_over).then_some((self.key, self.sent))
@@ -402,7 +402,7 @@ async fn until(moment: Option<Instant>) {
 
 enum Taken {
     Frame(Frame),
-    Item(Box<Item>),
+    Item(Box<QueuedItem>),
     Snapshot(Box<Snapshot>),
 }
 

@@ -17,7 +17,7 @@ use crate::session::{COMMANDS_MAX, SessionActor, SessionCommand, has_room, leave
 
 /// Where requests for one session go, and the agent's session behind it.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct SessionEntry {
     actor: mpsc::Sender<SessionCommand>,
     /// None, or gone, when the session is not open.
     agent: Option<Weak<dyn AgentSession>>,
@@ -32,7 +32,7 @@ enum EntryPhase {
     Closing { waiters: Vec<SessionCommand> },
 }
 
-pub(super) type Entries = HashMap<SessionId, Entry>;
+pub(super) type Entries = HashMap<SessionId, SessionEntry>;
 
 /// What became of a request.
 enum Handed {
@@ -44,7 +44,7 @@ enum Handed {
     Nobody(SessionCommand),
 }
 
-impl Entry {
+impl SessionEntry {
     fn live(actor: mpsc::Sender<SessionCommand>) -> Self {
         Self { actor, agent: None, phase: EntryPhase::Live }
     }
@@ -138,7 +138,7 @@ impl HubCore {
         self.unless_stopping()?;
         let provider = Arc::clone(self.registry().get(&self.record(id)?.cli_type)?);
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
-        sessions.insert(id.clone(), Entry::live(actor));
+        sessions.insert(id.clone(), SessionEntry::live(actor));
         drop(sessions);
         let session = SessionActor::opened(Arc::clone(self), provider, stored, commands, vec![command]);
         Ok(Start::New(Box::new(session)))
@@ -146,7 +146,7 @@ impl HubCore {
 
     fn hand(&self, sessions: &mut Entries, id: &SessionId, command: SessionCommand) -> Result<Handed, ServiceError> {
         match sessions.get_mut(id) {
-            Some(Entry { phase: EntryPhase::Closing { waiters }, .. }) => {
+            Some(SessionEntry { phase: EntryPhase::Closing { waiters }, .. }) => {
                 // Without a request that needs the next actor there will be none that this could concern.
                 if !command.needs_actor() && !waiters.iter().any(SessionCommand::needs_actor) {
                     return Ok(Handed::Nobody(command));
@@ -185,7 +185,7 @@ impl HubCore {
     fn messages_that_wait(&self, id: &SessionId) -> Vec<SessionCommand> {
         let mut sessions = lock(&self.sessions);
         match sessions.get_mut(id) {
-            Some(Entry { phase: EntryPhase::Closing { waiters }, .. }) => {
+            Some(SessionEntry { phase: EntryPhase::Closing { waiters }, .. }) => {
                 waiters.extract_if(.., |command| command.changes_agent()).collect()
             }
             _ => Vec::new(),
@@ -211,7 +211,7 @@ impl HubCore {
         let mut sessions = lock(&self.sessions);
         let is_there = self.project(project).is_ok();
         if is_there {
-            sessions.insert(id.clone(), Entry::live(actor));
+            sessions.insert(id.clone(), SessionEntry::live(actor));
         }
         is_there
     }
@@ -231,7 +231,7 @@ impl HubCore {
         let mut waiting = left;
         let next = {
             let mut sessions = lock(&self.sessions);
-            if let Some(Entry { phase: EntryPhase::Closing { waiters }, .. }) = sessions.remove(id) {
+            if let Some(SessionEntry { phase: EntryPhase::Closing { waiters }, .. }) = sessions.remove(id) {
                 waiting.extend(waiters);
             }
             if waiting.iter().any(SessionCommand::needs_actor) {
@@ -261,7 +261,7 @@ impl HubCore {
         let provider = Arc::clone(self.registry().get(&record.cli_type)?);
         let stored = self.stored_session(id)?;
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
-        sessions.insert(record.id, Entry::live(actor));
+        sessions.insert(record.id, SessionEntry::live(actor));
         Ok(Successor { provider, stored, commands })
     }
 

@@ -94,7 +94,7 @@ enum OlderRead {
 }
 
 /// What windows see of the session in their lists.
-struct Shown {
+struct ShownState {
     watch: Watch,
     state: SessionState,
 }
@@ -109,7 +109,7 @@ pub(crate) struct SessionActor {
     lifetime: Lifetime,
     transcript: Transcript,
     facts: SessionFacts,
-    shown: Shown,
+    shown: ShownState,
     members: Vec<(u64, Arc<Outbox>)>,
     calls: JoinSet<CallResult>,
     persist: Persist,
@@ -167,7 +167,7 @@ impl SessionActor {
         let mut watch = Watch::default();
         watch.restore(record.and_then(|record| record.unseen).as_ref());
         Self {
-            shown: Shown { watch, state: hub.state_of(&id) },
+            shown: ShownState { watch, state: hub.state_of(&id) },
             transcript: Transcript::after(hub.last_number(&id)),
             inbox: Inbox { commands, early: Vec::new(), waiting: Vec::new(), drain: None },
             persist: Persist::new(agent_id),

@@ -1,4 +1,4 @@
-//! Long pasts and long outputs: fetched in stretches, rendered beside the session, and nobody is left waiting.
+//! Long histories and long outputs: read in pages, rendered beside the session, and nobody is left waiting.
 
 use protocol::{ClientMessage, ErrorCode, ItemId, ServerMessage, SessionId};
 use sessions::WindowKind;
@@ -6,7 +6,7 @@ use sessions::WindowKind;
 use crate::puppet::{Seat, Stage, open, send};
 
 /// A session that has been put down and has so many items behind it.
-async fn with_past(stage: &Stage, seat: &mut Seat, items: u64) -> SessionId {
+async fn with_history(stage: &Stage, seat: &mut Seat, items: u64) -> SessionId {
     let session = stage.create(seat).await;
     stage.puppet.has_history(items);
     seat.call(ClientMessage::SessionArchive { session_id: session.clone() }).await;
@@ -16,16 +16,16 @@ async fn with_past(stage: &Stage, seat: &mut Seat, items: u64) -> SessionId {
 }
 
 #[tokio::test]
-async fn a_window_of_the_plain_contract_gets_all_of_a_long_past_fetched_in_stretches() {
+async fn a_window_of_the_plain_contract_gets_all_of_a_long_history_read_in_pages() {
     let stage = Stage::set().await;
     let mut plain = stage.seat_of(WindowKind::Plain);
-    let session = with_past(&stage, &mut plain, 7_000).await;
+    let session = with_history(&stage, &mut plain, 7_000).await;
     let ServerMessage::SessionHistory { entries, more, seq, .. } = plain.call(open(&session, None)).await else {
         panic!()
     };
     assert_eq!((entries.len(), more), (7_000, false));
-    assert_eq!(entries.first().map(|entry| entry.item_id.as_str()), Some("past-0"));
-    assert_eq!(entries.last().map(|entry| entry.item_id.as_str()), Some("past-6999"));
+    assert_eq!(entries.first().map(|entry| entry.item_id.as_str()), Some("item-0"));
+    assert_eq!(entries.last().map(|entry| entry.item_id.as_str()), Some("item-6999"));
     assert!(stage.puppet.asked_for().iter().all(|limit| *limit <= 2_000), "{:?}", stage.puppet.asked_for());
     let ServerMessage::SessionHistory { entries, since, .. } = plain.call(open(&session, Some(seq))).await else {
         panic!()
@@ -34,10 +34,10 @@ async fn a_window_of_the_plain_contract_gets_all_of_a_long_past_fetched_in_stret
 }
 
 #[tokio::test]
-async fn a_past_beyond_all_measure_is_cut_and_says_so() {
+async fn a_history_beyond_the_limit_is_cut_and_reports_it() {
     let stage = Stage::set().await;
     let mut plain = stage.seat_of(WindowKind::Plain);
-    let session = with_past(&stage, &mut plain, 60_000).await;
+    let session = with_history(&stage, &mut plain, 60_000).await;
     let ServerMessage::SessionHistory { entries, more, .. } = plain.call(open(&session, None)).await else { panic!() };
     assert_eq!((entries.len(), more), (50_000, true));
     let before = entries[0].item_id.clone();
@@ -50,7 +50,7 @@ async fn a_past_beyond_all_measure_is_cut_and_says_so() {
 async fn older_items_that_cannot_be_read_are_an_error_for_everyone_who_waits_for_them_and_for_nobody_else() {
     let stage = Stage::set().await;
     let mut seats = [stage.seat_of(WindowKind::Plain), stage.seat_of(WindowKind::Plain), stage.seat()];
-    let session = with_past(&stage, &mut seats[2], 1_000).await;
+    let session = with_history(&stage, &mut seats[2], 1_000).await;
     seats[2].call(open(&session, None)).await;
     stage.puppet.fail("older");
     // While it is read the agent is gone, so that a message waits for it to be there again.
@@ -59,7 +59,7 @@ async fn older_items_that_cannot_be_read_are_an_error_for_everyone_who_waits_for
     for seat in &mut seats[..2] {
         asked.push(seat.ask(open(&session, None)).await);
     }
-    let (before, session_id) = (ItemId::parse("past-600").unwrap(), session.clone());
+    let (before, session_id) = (ItemId::parse("item-600").unwrap(), session.clone());
     asked.push(seats[2].ask(ClientMessage::SessionPage { session_id, before, limit: 100 }).await);
     let sent = seats[2].ask(send(&session)).await;
     for (seat, id) in seats.iter_mut().zip(&asked) {

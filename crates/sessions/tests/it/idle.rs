@@ -1,4 +1,4 @@
-//! Sessions nobody looks at: what is put away, and that it comes back.
+//! Idle sessions: what is evicted, and that it comes back.
 
 use protocol::{AgentStatus, Attention, ClientMessage, ServerMessage, TurnStatus, UpsertStatus};
 use providers::{ProviderEvent, StatusReport};
@@ -8,12 +8,12 @@ use crate::puppet::{Stage, open, pass_time};
 /// Says something in the session and gives the number of the last message.
 async fn speak(stage: &Stage, session: &protocol::SessionId) {
     stage.puppet.start_turn(session).await;
-    stage.puppet.text(session, "item", "words", UpsertStatus::Complete).await;
+    stage.puppet.text(session, "item", "text", UpsertStatus::Complete).await;
     stage.puppet.end_turn(session, TurnStatus::Completed).await;
 }
 
 #[tokio::test]
-async fn a_session_nobody_looks_at_is_put_away_and_comes_back_with_numbers_that_go_on() {
+async fn a_session_nobody_looks_at_is_evicted_and_comes_back_with_numbers_that_go_on() {
     let stage = Stage::set().await;
     let mut seat = stage.seat();
     let session = stage.create(&mut seat).await;
@@ -61,14 +61,14 @@ async fn a_panic_in_a_sessions_own_loop_is_shown_and_loses_nothing() {
     let session = stage.create(&mut seat).await;
     seat.call(open(&session, None)).await;
     speak(&stage, &session).await;
-    seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
+    seat.until("the text", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
     seat.call(ClientMessage::SessionSeen { session_id: session.clone() }).await;
     stage.puppet.panic("keeps");
     drop(seat);
     other.call(ClientMessage::ProjectList {}).await;
     pass_time().await;
     let broken = other
-        .until("the fault to be shown", |frame| {
+        .until("the panic to be shown", |frame| {
             matches!(&frame.message, ServerMessage::SessionState { state, .. } if state.attention == Attention::Error)
         })
         .await;
@@ -90,11 +90,11 @@ async fn a_session_whose_agent_is_lost_says_why() {
         ..StatusReport::default()
     };
     stage.puppet.emit(&session, ProviderEvent::Status(lost)).await;
-    let told = seat
+    let state = seat
         .until("the state", |frame| {
             matches!(&frame.message, ServerMessage::SessionState { state, .. } if state.attention == Attention::Disconnected)
         })
         .await;
-    let ServerMessage::SessionState { state, .. } = told.message else { panic!() };
+    let ServerMessage::SessionState { state, .. } = state.message else { panic!() };
     assert_eq!(state.reason.as_deref(), Some("exit code 3: out of memory"));
 }

@@ -56,7 +56,7 @@ async fn a_panic_in_mid_turn_settles_that_session_and_the_others_go_on() {
             if *session_id == whole)
     })
     .await;
-    // And the broken one shows what it said, and works again.
+    // And the other one shows its items, and works again.
     let ServerMessage::SessionHistory { entries, turns, .. } = seat.call(open(&broken, None)).await else { panic!() };
     assert_eq!((entries.len(), entries[0].status), (1, UpsertStatus::Error));
     assert_eq!(turns[0].status, TurnRecordStatus::Error);
@@ -128,12 +128,12 @@ async fn a_turn_whose_provider_falls_silent_for_ever_ends_with_an_error_and_the_
         panic!("{end:?}")
     };
     assert_eq!((error_code.as_str(), error_message.as_str()), ("PROCESS_CRASH", "Puppet stopped unexpectedly"));
-    let told = seat.until("the state", |frame| matches!(frame.message, ServerMessage::SessionState { .. })).await;
-    let ServerMessage::SessionState { state, .. } = told.message else { panic!() };
+    let state = seat.until("the state", |frame| matches!(frame.message, ServerMessage::SessionState { .. })).await;
+    let ServerMessage::SessionState { state, .. } = state.message else { panic!() };
     assert_eq!(state.attention, Attention::Error);
 
     let ServerMessage::SessionHistory { entries, turns, .. } = seat.call(open(&session, None)).await else { panic!() };
-    assert_eq!((entries.len(), turns[0].status), (1, TurnRecordStatus::Error), "what was said stays");
+    assert_eq!((entries.len(), turns[0].status), (1, TurnRecordStatus::Error), "the transcript stays");
     seat.ask(send(&session)).await;
     stage.puppet.until_called("send", 2).await;
     assert_eq!(stage.puppet.count("load"), 1);
@@ -143,7 +143,7 @@ async fn a_turn_whose_provider_falls_silent_for_ever_ends_with_an_error_and_the_
 async fn a_turn_of_a_session_that_is_killed_ends_as_cancelled_also_when_its_provider_does_not_say_so() {
     let (stage, mut seat, session) = Stage::begin().await;
     stage.puppet.start_turn(&session).await;
-    // More than the session hears in one go: none of it is lost.
+    // More than the session handles in one round: none of it is lost.
     for number in 0..200 {
         let item = format!("item-{number}");
         stage.puppet.text(&session, &item, "half a word", UpsertStatus::Update).await;
@@ -176,8 +176,8 @@ async fn a_session_that_is_killed_while_it_is_being_loaded_stays_so() {
 async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
     let (stage, mut seat, session) = Stage::begin().await;
     stage.puppet.start_turn(&session).await;
-    stage.puppet.text(&session, "item", "words", UpsertStatus::Complete).await;
-    seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
+    stage.puppet.text(&session, "item", "text", UpsertStatus::Complete).await;
+    seat.until("the text", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
     stage.puppet.panic("cancel");
     seat.call(ClientMessage::SessionArchive { session_id: session.clone() }).await;
     stage.puppet.until_called("kill", 1).await;
@@ -196,7 +196,7 @@ async fn a_server_that_ends_settles_every_turn_and_tells_each_window_before_it_l
         seat.call(open(session, None)).await;
         stage.puppet.start_turn(session).await;
         stage.puppet.text(session, "item", "half a word", UpsertStatus::Update).await;
-        seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
+        seat.until("the text", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
     }
     let ended = tokio::join!(stage.hub.drain(tokio::time::Instant::now()), async {
         stage.puppet.until_called("cancel", 2).await;

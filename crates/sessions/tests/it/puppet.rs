@@ -307,7 +307,7 @@ fn message_done(item: &str, content: &str, origin: Origin) -> StreamPayload {
 /// Up to `limit` items of a long history, those before a number.
 fn history_before(session: &SessionId, end: u64, limit: usize) -> History {
     let from = end.saturating_sub(limit as u64);
-    let items = (from..end).map(|number| message_done(&format!("past-{number}"), "past", Origin::Agent));
+    let items = (from..end).map(|number| message_done(&format!("item-{number}"), "old text", Origin::Agent));
     let payloads = items.chain([response_done(ResponseStatus::Completed)]);
     let older = (from > 0).then_some(HistoryCursor(from));
     let events = payloads.map(|payload| event(session, "turn", payload)).collect();
