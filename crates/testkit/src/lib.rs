@@ -1,4 +1,4 @@
-//! What the tests stand on: the real server and its clients, and scripted agents and models that do as they are told.
+//! The base of the tests: the real server and its clients, and scripted agents and models.
 //!
 //! A test starts a real `liminal-builder` on a free port with a data directory of its own: processes, sockets and files
 //! are real. It waits for what can be seen, under one generous deadline.

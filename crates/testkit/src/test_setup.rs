@@ -1,4 +1,4 @@
-//! A server with scripted agents and a project: where tests about sessions begin.
+//! A server with scripted agents and a project: the setup of the tests of sessions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use protocol::{ClientMessage, TurnEvent};
 use super::{Figure, assert_peak, forget_peak, memory_kib};
 use crate::{Screen, TestSetup, Window};
 
-/// Messages of one turn. Far below what one turn may bring.
+/// Messages of one turn. Well below the limit of one turn.
 const MESSAGES_PER_TURN: usize = 8;
 /// What one turn may bring at most is held once as it was said and once as it is shown, and a little more.
 const ONE_TURN_KIB_MAX: u64 = 1024 * 1024;
@@ -18,7 +18,7 @@ const MANY_TURNS_KIB_MAX: u64 = 1024 * 1024;
 const FLOOD_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// So many mebibytes in one turn, which is more than a turn may bring. It ends with a word about it, and is cancelled at an
-/// agent that does not listen: the rest is read and let go until the agent is out of its patience, and the session goes on.
+/// agent that does not react: its output is read and dropped until the timeout, and the session continues.
 ///
 /// # Panics
 /// When it does not, or the server takes too much memory.
@@ -32,7 +32,7 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     let end = long_turn(&mut screen, &mut window, &format!("big-flood:{mebibytes}")).await;
     let TurnEvent::TurnError { error_message, .. } = end else { panic!("the turn ended with {end:?}") };
     let mut figures = vec![Figure::time(format!("{mebibytes} MiB in one turn: until it is stopped"), begun)];
-    figures.push(Figure::new("what the user is told", error_message));
+    figures.push(Figure::new("what the user sees", error_message));
     // Sent at once. It waits while the agent still has the turn that was stopped.
     let next = long_turn(&mut screen, &mut window, "again:still here").await;
     assert!(matches!(next, TurnEvent::TurnComplete { .. }), "the turn after it ended with {next:?}");

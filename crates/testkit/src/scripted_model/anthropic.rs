@@ -68,7 +68,7 @@ fn refusal(status: u16) -> Response {
 
 /// What a request asks for.
 struct Call {
-    /// The last words of the user.
+    /// The last message of the user.
     prompt: String,
     /// How many answers were given to it already.
     rounds: usize,
@@ -236,7 +236,7 @@ impl<'a> Answer<'a> {
                 self.broken = true;
             }
             Step::Cut { .. } => {
-                // What was said before has to leave first.
+                // The text so far has to be sent first.
                 self.pieces.push(Piece::Wait(BEFORE_CUT));
                 self.pieces.push(Piece::Cut);
                 self.broken = true;

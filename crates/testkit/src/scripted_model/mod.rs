@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 
 pub use script::{Script, Step, ToolStep};
 
-/// What was said before a cut has to leave first.
+/// The text before a cut has to be sent first.
 const BEFORE_CUT: Duration = Duration::from_millis(100);
 
 /// A running server. It stops when this is dropped.

@@ -56,7 +56,7 @@ fn refusal(status: u16) -> Response {
 
 /// What a request asks for.
 struct Call {
-    /// The last words of the user.
+    /// The last message of the user.
     prompt: String,
     /// How often tools came back since.
     rounds: usize,
@@ -98,7 +98,7 @@ struct Answer {
     pieces: Vec<Piece>,
     items: usize,
     words: usize,
-    /// The message that is being said: its id and what it says so far.
+    /// The message that is being streamed: its id and its text so far.
     open: Option<(String, String)>,
     broken: bool,
 }
@@ -140,7 +140,7 @@ impl Answer {
                 self.broken = true;
             }
             Step::Cut { .. } => {
-                // What was said before has to leave first.
+                // The text so far has to be sent first.
                 self.pieces.push(Piece::Wait(BEFORE_CUT));
                 self.pieces.push(Piece::Cut);
                 self.broken = true;

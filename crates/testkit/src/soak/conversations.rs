@@ -19,7 +19,7 @@ pub(super) struct Talk {
     watching: Option<(Window, Screen)>,
     is_wild: bool,
     random: fastrand::Rng,
-    /// All turns whose end was seen, in order. What was said in them, as far as it is certain.
+    /// All turns whose end was received, in order, with their text as far as it is certain.
     history: Vec<ExpectedTurn>,
     /// The turn under way, if any.
     open: Option<Scene>,
@@ -107,7 +107,7 @@ impl Talk {
         self.watching = watching;
     }
 
-    /// Reads on while others still talk: a window that nobody reads answers no pings, and is let go for it.
+    /// Keeps reading while others are active: a window that is not read answers no pings, and is dropped.
     pub(super) async fn look_on(&mut self, over: &CancellationToken) {
         let mut watching = self.watching.take();
         let read = async {
@@ -223,7 +223,7 @@ impl Talk {
     pub(super) async fn compare(&mut self, app: &TestApp) {
         let Some((mut watcher, mut watched)) = self.watching.take() else { panic!("{}: nobody watches", self.session) };
         let seq = self.screen.seq;
-        watched.until(&mut watcher, "the last words", |screen| screen.seq >= seq).await;
+        watched.until(&mut watcher, "the last message", |screen| screen.seq >= seq).await;
         let texts = self.screen.texts();
         // A page begins with the newest items only.
         assert!(watched.items.len() >= texts.len().min(PAGE_ITEMS), "{}: items are missing", self.session);

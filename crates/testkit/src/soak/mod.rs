@@ -206,7 +206,7 @@ fn prepare(builder: &Builder) {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Once its disk is full it is told by an error, not by the signal that a limit sends.
+/// Once its disk is full it gets an error, not the signal that a limit sends.
 async fn start(builder: Builder) -> TestApp {
     builder.through(&["sh", "-c", r#"trap "" XFSZ; exec "$0" "$@""#]).start().await
 }

@@ -1,4 +1,4 @@
-//! What an agent is asked to do in one turn, and what it must be heard to say.
+//! The prompts of the soak test, and the output expected for each.
 
 /// One prompt.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Counting what must not grow: processes, handles, memory.
+//! Measures what must not grow: processes, handles, memory.
 
 use std::path::Path;
 use std::time::Duration;

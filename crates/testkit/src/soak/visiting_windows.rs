@@ -1,4 +1,4 @@
-//! Windows that come and go, ask, lag, and send nonsense. Each says how much of it there was.
+//! Windows that connect, send requests, lag, send nonsense and disconnect. Each reports how much of it there was.
 
 use std::time::Duration;
 

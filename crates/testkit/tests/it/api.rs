@@ -173,7 +173,7 @@ async fn answers_have_the_shape_of_the_golden_files_and_of_the_description() {
     }
 }
 
-/// As a browser that was let in sees it.
+/// As an authorized browser sees it.
 async fn browsers(app: &TestApp) -> testkit::Response {
     let (host, cookies) = (app.host(), app.sign_in().await);
     exchange(app.address(), "GET", "/api/browsers", &[("host", &host), ("cookie", &cookies)], b"").await

@@ -88,7 +88,7 @@ fn list(visit: &Inspection, name: &str, state: Result<ListState, CatalogError>) 
             name,
             format!("damaged: {reason}"),
             format!(
-                "Fix {} manually, or start Liminal Builder: it sets the file aside and begins an empty list.",
+                "Fix {} manually, or start: the file is then set aside, and the list starts empty.",
                 path.display()
             ),
         ),

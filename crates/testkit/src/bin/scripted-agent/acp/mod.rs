@@ -3,9 +3,9 @@
 //! Words after `acp` decide how it starts and what it can:
 //!
 //! ```text
-//! refuse:TEXT     leaves with that on stderr, before the handshake
+//! refuse:TEXT     exits with that on stderr, before the handshake
 //! silent          never answers
-//! die             leaves in the middle of the handshake
+//! die             exits in the middle of the handshake
 //! version:N       speaks another version of the protocol
 //! reject:TEXT     answers the handshake with an error
 //! answer:JSON     answers the handshake with that
@@ -14,11 +14,11 @@
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! old-new         answers `session/new` with the last session it has
 //! slow-new        answers `session/new` only when the gate `new` is open
-//! slow-load       tells the history and answers `session/load` only when the gate `load-<session>` is open
+//! slow-load       replays the history and answers `session/load` only when the gate `load-<session>` is open
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
 //! refuse-close    answers `session/close` with an error
-//! empty-load      tells nothing of the history and answers `session/load` all the same
+//! empty-load      replays nothing and answers `session/load` anyway
 //! fixed-mode      refuses `session/set_mode` when the gate `fixed-mode` is open
 //! ```
 //!
@@ -239,7 +239,7 @@ impl Agent {
         json!({"currentModeId": mode, "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]})
     }
 
-    /// `load` tells the history again, `resume` does not. A session that never got a prompt is not there.
+    /// `load` replays the history, `resume` does not. A session without a prompt does not exist.
     fn load_or_resume(&self, id: &Value, params: &Value, replay: bool) {
         let session = params["sessionId"].as_str().unwrap_or_default();
         let Some(history) = self.store.history(session) else {

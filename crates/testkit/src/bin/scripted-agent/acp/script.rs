@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! say:TEXT           a piece of the answer; more of them are more of the same answer
-//! again:TEXT         a piece of another answer, as when a cut stream begins anew
+//! again:TEXT         a piece of another answer, as when an interrupted stream restarts
 //! think:TEXT         a piece of a thought
 //! notice:TEXT        a notice
 //! call:ID COMMAND    a command begins to run
@@ -11,7 +11,7 @@
 //! edit:ID PATH       a file is changed
 //! hard:LANGUAGE UNIT  code that is made to keep a highlighter busy: 30 lines of UNIT, repeated
 //! hard-edit:ID PATH  the same as an edit of a file
-//! leave:ID           asks for leave to run a call, and says which option it got
+//! leave:ID           asks for permission to run a call, and reports which option it got
 //! leave-always:ID    the same, with the option for ever in the first place
 //! read:PATH          reads a file through the client, and says it
 //! reads:COUNT PATH   reads a file so many times at once, and says how long it is in all
@@ -31,19 +31,19 @@
 //! paced:COUNT SHAPE  so many pieces of 24 bytes, one every 2 ms: a `paragraph`, a `code` block or `mixed`
 //! unended            half a line, and then nothing
 //! hold:GATE          waits for a gate; a cancel ends the prompt here
-//! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
+//! deaf:GATE          waits for a gate, and for nothing else: a cancel is ignored
 //! after-stop:REASON  from now on a cancel ends the prompt for this reason; `error TEXT` fails it, `exit` leaves, `mute` never
 //!                    answers
 //! raw:LINE           writes the rest as a line, with `@session` and `@id` (of the prompt) filled in
 //! bytes:HEX          writes a line of these bytes
 //! mute               ends the prompt without an answer
-//! exit:CODE          leaves at once
+//! exit:CODE          exits at once
 //! close              closes its output and lives on
 //! close-input        closes its input and lives on
 //! cost:AMOUNT        what the session has cost so far, in dollars
 //! later-flood:MIB    so much text after the end of the prompt, each piece a message, and then the title `flood over`
 //! replay-flood:MIB   so much text for whoever loads the session
-//! daemon             starts a process that leaves its group: `sleep 1000.<process id of the agent>`
+//! daemon             starts a process that moves to another group: `sleep 1000.<process id of the agent>`
 //! stubborn-daemon    the same, and it ignores SIGTERM
 //! error:TEXT         the prompt fails
 //! stop:REASON        the prompt ends for this reason
