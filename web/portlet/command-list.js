@@ -10,7 +10,13 @@ const SHOWN_MAX = 50;
  * @param {{ input: HTMLTextAreaElement, commands: () => AgentCommandInfo[], taken: () => void }} deps
  */
 export function mountCommandList(root, { input, commands, taken }) {
-  const list = h("div", { class: "command-list", id: "command-list", role: "listbox", "aria-label": "Commands", hidden: true });
+  const list = h("div", {
+    class: "command-list",
+    id: "command-list",
+    role: "listbox",
+    "aria-label": "Commands",
+    hidden: true,
+  });
   root.prepend(list);
   /** @type {AgentCommandInfo[]} */
   let found = [];
@@ -36,12 +42,23 @@ export function mountCommandList(root, { input, commands, taken }) {
   function draw() {
     const typed = /^\/(\S*)$/.exec(input.value)?.[1]?.toLowerCase();
     const all = commands();
-    const next = typed === undefined || input.value === dismissed ? [] : all.filter(({ name }) => name.toLowerCase().includes(typed)).sort((a, b) => Number(!a.name.toLowerCase().startsWith(typed)) - Number(!b.name.toLowerCase().startsWith(typed))).slice(0, SHOWN_MAX);
+    const next = typed === undefined || input.value === dismissed ? [] : all
+      .filter(({ name }) => name.toLowerCase().includes(typed))
+      .sort((a, b) => Number(!a.name.toLowerCase().startsWith(typed)) - Number(!b.name.toLowerCase().startsWith(typed)))
+      .slice(0, SHOWN_MAX);
     if (next.map(({ name }) => name).join() !== found.map(({ name }) => name).join()) active = 0;
     found = next;
     list.hidden = found.length === 0;
-    reconcile(list, found.map((command, index) => h("div", { class: "command-option", role: "option", id: `command-${index}`, "data-index": index, "aria-selected": String(index === active) },
-      h("span", { class: "mono command-name" }, `/${command.name}`, command.hint ? h("span", { class: "command-hint" }, ` ${command.hint}`) : null),
+    reconcile(list, found.map((command, index) => h("div", {
+      class: "command-option",
+      role: "option",
+      id: `command-${index}`,
+      "data-index": index,
+      "aria-selected": String(index === active),
+    },
+      h("span", { class: "mono command-name" },
+        `/${command.name}`,
+        command.hint ? h("span", { class: "command-hint" }, ` ${command.hint}`) : null),
       h("span", { class: "command-about truncate" }, command.description))));
     setAttribute(input, "aria-activedescendant", found.length ? `command-${active}` : null);
     list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });

@@ -15,17 +15,34 @@ const DRAFT_MS = 300;
 
 /**
  * @param {HTMLElement} root
- * @param {{ session: Session, send: (text: string) => Promise<boolean>, stop: () => void, setOption: (id: string, value: string) => void }} deps
+ * @param {{
+ *   session: Session,
+ *   send: (text: string) => Promise<boolean>,
+ *   stop: () => void,
+ *   setOption: (id: string, value: string) => void,
+ * }} deps
  */
 export function mountComposer(root, { session, send, stop, setOption }) {
-  const input = h("textarea", { class: "composer-input", dir: "auto", rows: 1, "aria-label": "Message", "aria-controls": "command-list" });
+  const input = h("textarea", {
+    class: "composer-input",
+    dir: "auto",
+    rows: 1,
+    "aria-label": "Message",
+    "aria-controls": "command-list",
+  });
   const options = h("div", { class: "composer-options" });
   const ring = contextRing();
   const used = h("span", { class: "context-words tabular" });
   const context = h("span", { class: "context", hidden: true }, ring.node, used);
-  const stopButton = h("button", { class: "button stop", type: "button", "data-kind": "secondary", hidden: true }, icon("stop"), "Stop", h("kbd", { class: "kbd" }, "Esc"));
-  const sendButton = h("button", { class: "send", type: "submit", "aria-label": "Send", title: "Send", disabled: true }, icon("arrow-up"));
-  const form = h("form", { class: "composer" }, input, h("div", { class: "composer-bar" }, options, h("span", { class: "space" }), context, stopButton, sendButton));
+  const stopButton = h("button", { class: "button stop", type: "button", "data-kind": "secondary", hidden: true },
+    icon("stop"),
+    "Stop",
+    h("kbd", { class: "kbd" }, "Esc"));
+  const sendButton = h("button", { class: "send", type: "submit", "aria-label": "Send", title: "Send", disabled: true },
+    icon("arrow-up"));
+  const form = h("form", { class: "composer" },
+    input,
+    h("div", { class: "composer-bar" }, options, h("span", { class: "space" }), context, stopButton, sendButton));
   root.append(form);
   const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], taken: changed });
   const drawOptions = mountOptions(options, { session, setOption });
@@ -131,7 +148,8 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     const connection = connectionOf(session.state);
     return loaded && (!stale || failed !== null) && !["unknown", "disconnected", "reconnecting"].includes(connection);
   };
-  const canSend = () => isReady() && !sending && !session.running() && session.state.pending === null && input.value.trim() !== "";
+  const canSend = () =>
+    isReady() && !sending && !session.running() && session.state.pending === null && input.value.trim() !== "";
 
   function drawButtons() {
     const running = session.running() !== undefined;
@@ -148,7 +166,10 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     const connection = connectionOf(session.state);
     const off = !isReady();
     setAttribute(input, "aria-label", `Message ${name}`);
-    setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message" : connection === "reconnecting" ? `Reconnecting to ${name}…` : connection === "unknown" ? "Liminal Builder is not running" : `Message ${name}…`);
+    setAttribute(input, "placeholder", connection === "disconnected" ? "Reconnect to send a message"
+      : connection === "reconnecting" ? `Reconnecting to ${name}…`
+      : connection === "unknown" ? "Liminal Builder is not running"
+      : `Message ${name}…`);
     setAttribute(form, "data-off", off);
     const isOff = connection === "disconnected" || connection === "reconnecting";
     if (isOff && document.activeElement === input) awaitsFocus = true;

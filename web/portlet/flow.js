@@ -35,4 +35,5 @@ export function flow(items) {
 }
 
 /** Finished words that are none. @param {Item} item */
-const isEmpty = (item) => item.type !== "tool_call" && item.text === "" && item.html.length === 0 && item.status === "complete";
+const isEmpty = (item) =>
+  item.type !== "tool_call" && item.text === "" && item.html.length === 0 && item.status === "complete";

@@ -46,7 +46,8 @@ export function showBlocks(root, blocks, shown) {
 }
 
 /**
- * A block reads as its first letter does. `dir="auto"` says the same, but has it looked for at every node that comes in.
+ * A block reads as its first letter does. `dir="auto"` says the same, but has it looked for at every node that comes
+ * in.
  * @param {Element} block
  * @param {string} html
  */
@@ -91,7 +92,11 @@ export function settleBlocks(root, blocks, count) {
   settled.set(root, Math.max(count, settled.get(root) ?? 0));
 }
 
-/** The server spells its HTML as browsers do; only where it does not, it has to be read to be compared. @param {Element} block @param {string} html */
+/**
+ * The server spells its HTML as browsers do; only where it does not, it has to be read to be compared.
+ * @param {Element} block
+ * @param {string} html
+ */
 function shows(block, html) {
   const shown = shownHtml(block);
   if (shown === html) return true;
@@ -112,7 +117,9 @@ export function showSection(root, html) {
 export function addCopyButtons(root) {
   for (const caption of root.querySelectorAll("figure.code > figcaption")) {
     if (caption.querySelector(".copy-code")) continue;
-    caption.append(h("button", { class: "copy-code", type: "button" }, icon("copy"), h("span", { "data-copy-label": true }, "Copy")));
+    caption.append(h("button", { class: "copy-code", type: "button" },
+      icon("copy"),
+      h("span", { "data-copy-label": true }, "Copy")));
   }
   for (const scrolls of root.querySelectorAll("figure.code > pre, div.table")) scrolls.setAttribute("tabindex", "0");
 }

@@ -18,13 +18,20 @@ export function createText(item) {
     chevron.classList.add("chevron");
     return h("div", { class: "thinking", "data-item": item.itemId },
       h("button", { class: "tool-head", type: "button", "aria-expanded": "false", "data-do": "toggle-thinking" },
-        icon("bulb"), h("span", { class: "tool-verb" }), h("span", { class: "thinking-start truncate", dir: "auto" }), glyph("working"), chevron),
+        icon("bulb"),
+        h("span", { class: "tool-verb" }),
+        h("span", { class: "thinking-start truncate", dir: "auto" }),
+        glyph("working"),
+        chevron),
       h("div", { class: "thinking-text prose", hidden: true }));
   }
   if (item.origin === "user") {
     return h("article", { class: "user-turn", "data-item": item.itemId },
-      h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text", dir: "auto" }), h("time", { class: "user-time" }),
-      h("button", { class: "link-button user-more", type: "button", "data-do": "unfold-user", hidden: true }, "Show all"));
+      h("span", { class: "visually-hidden" }, "You: "),
+      h("div", { class: "user-text", dir: "auto" }),
+      h("time", { class: "user-time" }),
+      h("button", { class: "link-button user-more", type: "button", "data-do": "unfold-user", hidden: true },
+        "Show all"));
   }
   if (item.origin === "system") return notice("info", "");
   return h("div", { class: "message prose", "data-item": item.itemId });
@@ -64,7 +71,10 @@ function updateThinking(node, item, live) {
   if (!head || !body) return;
   const [, verb, start, ring] = [...head.children];
   const took = Date.parse(item.changedAt) - Date.parse(item.startedAt);
-  if (verb) setText(verb, live ? "Thinking" : took >= 1000 ? `Thought for ${duration(took).replace(/\.\ds$/, "s")}` : "Thought");
+  if (verb) setText(
+    verb,
+    live ? "Thinking" : took >= 1000 ? `Thought for ${duration(took).replace(/\.\ds$/, "s")}` : "Thought",
+  );
   if (start) setText(start, live ? "" : item.text.replace(/\s+/g, " ").replace(/[*_`#]/g, "").trim().slice(0, 160));
   if (ring instanceof SVGElement) setGlyph(ring, live ? "working" : "idle", live ? "Running" : "");
   const open = node.dataset.open === "true";
@@ -79,7 +89,9 @@ function updateThinking(node, item, live) {
 
 /** A line between items. @param {string} picture @param {string} words @param {string} [kind] */
 export function notice(picture, words, kind = "note") {
-  return h("div", { class: "notice", "data-kind": kind }, kind === "error" ? glyph("error") : icon(picture), h("span", {}, words));
+  return h("div", { class: "notice", "data-kind": kind },
+    kind === "error" ? glyph("error") : icon(picture),
+    h("span", {}, words));
 }
 
 /** @param {Event} event @returns {string | null} The item that was opened or closed. */

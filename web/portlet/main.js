@@ -52,11 +52,26 @@ const draw = oncePerFrame(drawAll, { sparing: true });
 const session = createSession(() => visible && draw());
 const { state } = session;
 const requests = createRequests();
-const scroller = mountScroller(log, byId("log-content"), { moved: () => drawStatus(), nearTop: () => void pageOlder() });
+const scroller = mountScroller(log, byId("log-content"), {
+  moved: () => drawStatus(),
+  nearTop: () => void pageOlder(),
+});
 const transcript = mountTranscript(byId("turns"), { session, redraw: draw });
-const header = mountHeader(byId("header"), { session, command: (name) => tellShell({ kind: "command", name }), makeDefaults: (options) => tellShell({ kind: "defaults", options }), toggleRail, copyConversation: () => void copyConversation() });
+const header = mountHeader(byId("header"), {
+  session,
+  command: (name) => tellShell({ kind: "command", name }),
+  makeDefaults: (options) => tellShell({ kind: "defaults", options }),
+  toggleRail,
+  copyConversation: () => void copyConversation(),
+});
 const banners = mountBanners(byId("banners"), { session, reconnect, retry: () => tellShell({ kind: "retry" }) });
-const drawStatus = mountStatusLine(byId("status-line"), { session, isAway: scroller.isAway, toEnd: scroller.follow, act, note: () => (Date.now() < escapeUntil ? "Esc again to stop" : "") });
+const drawStatus = mountStatusLine(byId("status-line"), {
+  session,
+  isAway: scroller.isAway,
+  toEnd: scroller.follow,
+  act,
+  note: () => (Date.now() < escapeUntil ? "Esc again to stop" : ""),
+});
 const composer = mountComposer(byId("composer"), { session, send, stop, setOption });
 const plan = mountPlan({ rail: byId("rail"), strip: byId("plan-strip") }, { session, reveal });
 
@@ -82,7 +97,9 @@ function drawEmpty() {
   empty.hidden = !nothing && (loaded || !waited || failed !== null);
   older.hidden = !state.more;
   if (empty.hidden || !context) return;
-  const key = nothing ? `ready ${context.session.cliType} ${context.project?.name} ${state.facts.commands?.length ?? 0}` : "skeleton";
+  const key = nothing
+    ? `ready ${context.session.cliType} ${context.project?.name} ${state.facts.commands?.length ?? 0}`
+    : "skeleton";
   if (empty.dataset.key === key) return;
   empty.dataset.key = key;
   reconcile(empty, nothing ? readyPage() : [1, 2, 3].map(() => h("div", { class: "skeleton" })));
@@ -91,9 +108,17 @@ function drawEmpty() {
 function readyPage() {
   const { context, facts } = state;
   if (!context) return [];
-  return [h("span", { class: "state-tile" }, mark(context.session.cliType)), h("h2", {}, `${agentName(context)} in ${context.project?.name ?? "this project"}`),
-    h("p", {}, ...(isDemo(context.session.cliType) ? ["There is no model behind it. Send ", h("code", {}, "tour"), " to see everything it can show."] : ["Describe the task. The first message becomes the title."])),
-    h("p", { class: "hints" }, ...(facts.commands?.length ? [h("kbd", { class: "kbd" }, "/"), "commands"] : []), h("kbd", { class: "kbd" }, "⇧ ↵"), "new line")];
+  return [
+    h("span", { class: "state-tile" }, mark(context.session.cliType)),
+    h("h2", {}, `${agentName(context)} in ${context.project?.name ?? "this project"}`),
+    h("p", {}, ...(isDemo(context.session.cliType)
+      ? ["There is no model behind it. Send ", h("code", {}, "tour"), " to see everything it can show."]
+      : ["Describe the task. The first message becomes the title."])),
+    h("p", { class: "hints" },
+      ...(facts.commands?.length ? [h("kbd", { class: "kbd" }, "/"), "commands"] : []),
+      h("kbd", { class: "kbd" }, "⇧ ↵"),
+      "new line"),
+  ];
 }
 
 /** @param {string} text @returns {Promise<boolean>} */
@@ -185,12 +210,22 @@ async function copyOrSay(text, node) {
   if (!(await copyText(text, node))) tellShell({ kind: "say", text: "Could not copy", detail: null });
 }
 
-/** Everything that was said, also what this page has not loaded, oldest first. @returns {Promise<import("./session.js").Item[]>} */
+/**
+ * Everything that was said, also what this page has not loaded, oldest first.
+ * @returns {Promise<import("./session.js").Item[]>}
+ */
 async function wholeHistory() {
   const items = state.turns.flatMap((turn) => turn.items.flatMap((id) => state.items.get(id) ?? []));
   for (let more = state.more; more && items[0]; ) {
-    const answer = await requests.ask({ type: "session:page", sessionId: sessionId(), before: items[0].itemId, limit: COPY_PAGE_ITEMS });
-    if (answer.type !== "session:page") throw new Error(answer.type === "error" ? answer.message : "Could not load the conversation");
+    const answer = await requests.ask({
+      type: "session:page",
+      sessionId: sessionId(),
+      before: items[0].itemId,
+      limit: COPY_PAGE_ITEMS,
+    });
+    if (answer.type !== "session:page") {
+      throw new Error(answer.type === "error" ? answer.message : "Could not load the conversation");
+    }
     items.unshift(...answer.entries.map((entry) => mergeUpsert(undefined, entry)));
     more = answer.more && answer.entries.length > 0;
   }
@@ -202,7 +237,8 @@ async function copyConversation() {
   if (!context) return;
   const records = new Map(state.turns.map((turn) => [turn.id, turn.record]));
   const place = { root: context.project?.path ?? "", home: context.home };
-  const coming = wholeHistory().then((items) => conversationMarkdown({ title: context.session.title, agent: agentName(context), place, items, records }));
+  const coming = wholeHistory().then((items) =>
+    conversationMarkdown({ title: context.session.title, agent: agentName(context), place, items, records }));
   const copied = await copyComing(coming).catch(() => false);
   if (copied) tellShell({ kind: "command", name: "conversation-copied" });
   else tellShell({ kind: "say", text: "Could not copy the conversation", detail: null });
@@ -216,7 +252,10 @@ log.addEventListener("click", (event) => {
   const whole = closest(event, '[data-do="show-whole"]');
   if (whole) void showWhole(whole);
   const place = closest(event, "a.ref");
-  if (place) void copyOrSay(place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""), place);
+  if (place) void copyOrSay(
+    place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""),
+    place,
+  );
 });
 
 const nothingHasFocus = () => document.activeElement === document.body || document.activeElement === null;
@@ -224,10 +263,14 @@ const nothingHasFocus = () => document.activeElement === document.body || docume
 addEventListener("keydown", (event) => {
   const shortcut = shortcutOf(event);
   // Text typed before anything has focus is meant for the agent; the key goes on to where focus is now.
-  if (!shortcut && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && nothingHasFocus()) composer.focus();
+  if (!shortcut && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && nothingHasFocus()) {
+    composer.focus();
+  }
   if (shortcut) {
     event.preventDefault();
-    const name = shortcut.name === "region" ? (composer.hasFocus() ? "region-from-input" : "region-from-log") : shortcut.name;
+    const name = shortcut.name === "region"
+      ? (composer.hasFocus() ? "region-from-input" : "region-from-log")
+      : shortcut.name;
     if (name === "rail") toggleRail();
     else tellShell({ kind: "shortcut", name, index: shortcut.index ?? null });
   } else if (event.key === "Escape" && !event.defaultPrevented && session.running()) {

@@ -1,17 +1,29 @@
-// markdown.js: a conversation as markdown, to be copied: what the user wrote, what the agent answered, and its tool calls in short.
-// Pure.
+// markdown.js: a conversation as markdown, to be copied: what the user wrote, what the agent answered, and its tool
+// calls in short. Pure.
 import { stateOf, wordsOf } from "./tool-words.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {import("../shared/protocol.js").TurnRecord} TurnRecord */
-/** @typedef {{ title: string, agent: string, place: { root: string, home: string }, items: Item[], records: Map<string, TurnRecord | undefined> }} Conversation */
+/**
+ * @typedef {{
+ *   title: string,
+ *   agent: string,
+ *   place: { root: string, home: string },
+ *   items: Item[],
+ *   records: Map<string, TurnRecord | undefined>,
+ * }} Conversation
+ */
 
 /** Lines of a tool's output that are copied with its call. */
 const OUTPUT_LINES_MAX = 12;
 
 /** Everything the agent wrote in these items, without its tools. @param {Item[]} items */
 export function answerText(items) {
-  return items.flatMap((item) => (item.type === "message" && item.origin === "agent" && !item.parentItemId && item.text.trim() ? [item.text.trim()] : [])).join("\n\n");
+  return items.flatMap((item) => (item.type === "message"
+    && item.origin === "agent"
+    && !item.parentItemId
+    && item.text.trim() ? [item.text.trim()] : []))
+    .join("\n\n");
 }
 
 /** @param {Conversation} conversation @returns {string} */
@@ -47,7 +59,9 @@ function callBlock(call, place) {
   const note = state === "failed" ? " (failed)" : state === "interrupted" ? " (interrupted)" : "";
   const lines = call.text.trimEnd().split("\n");
   const cut = lines.length - OUTPUT_LINES_MAX;
-  const output = call.text.trim() === "" || (call.tool?.kind !== "execute" && state !== "failed") ? [] : cut > 0 ? [`… ${cut} more ${cut === 1 ? "line" : "lines"}`, ...lines.slice(-OUTPUT_LINES_MAX)] : lines;
+  const output = call.text.trim() === "" || (call.tool?.kind !== "execute" && state !== "failed") ? []
+    : cut > 0 ? [`… ${cut} more ${cut === 1 ? "line" : "lines"}`, ...lines.slice(-OUTPUT_LINES_MAX)]
+    : lines;
   return fenced([`${[verb, target].filter(Boolean).join(" ")}${note}`, ...output].join("\n"));
 }
 

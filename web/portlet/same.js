@@ -4,7 +4,10 @@
 /** @typedef {import("../shared/patch.js").Item} Item */
 /** @typedef {{ id: string, items: string[] }} Turn */
 /** What is shown, or is to be. @typedef {{ items: Map<string, Item>, turns: Turn[] }} Conversation */
-/** Ids as they are now → as they were. @typedef {{ items: Map<string, string>, turns: Map<string, string> }} Renamed */
+/**
+ * Ids as they are now → as they were.
+ * @typedef {{ items: Map<string, string>, turns: Map<string, string> }} Renamed
+ */
 
 /**
  * Matches from the end, since a fresh history may begin later than what is shown.
@@ -45,4 +48,6 @@ export function renamedOf(before, after) {
 }
 
 /** @param {Item} item */
-const saying = (item) => JSON.stringify(item.type === "tool_call" ? [item.type, item.toolName, item.toolArguments] : [item.type, item.type === "message" ? item.origin : "", item.text.trim()]);
+const saying = (item) => JSON.stringify(item.type === "tool_call"
+  ? [item.type, item.toolName, item.toolArguments]
+  : [item.type, item.type === "message" ? item.origin : "", item.text.trim()]);

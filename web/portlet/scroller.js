@@ -21,7 +21,9 @@ export function mountScroller(log, content, { moved, nearTop }) {
   let pressed = false;
   let lastTop = 0;
   let lastHeight = 0;
-  /** The height when it was last seen, and when the user last reached for the wheel, a key or the bar: the end aimed at. */
+  /**
+   * The height when it was last seen, and when the user last reached for the wheel, a key or the bar: the end aimed at.
+   */
   let height = 0;
   let aimedHeight = Infinity;
   let handAt = -HAND_MS;
@@ -34,7 +36,8 @@ export function mountScroller(log, content, { moved, nearTop }) {
   }
   // Whoever sets out upwards leaves the end at once: where text streams in, the first step of the way would be undone.
   log.addEventListener("wheel", (event) => event.deltaY < 0 && leave(event), { passive: true });
-  log.addEventListener("keydown", (event) => (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && leave(event), { passive: true });
+  log.addEventListener("keydown", (event) =>
+    (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && leave(event), { passive: true });
   log.addEventListener("pointerdown", () => (pressed = true), { passive: true });
   for (const kind of ["pointerup", "pointercancel", "blur"]) addEventListener(kind, release, { passive: true });
   // The scroll bar tells nobody that it was let go.
@@ -44,7 +47,9 @@ export function mountScroller(log, content, { moved, nearTop }) {
   function leave(event) {
     if (!following || log.scrollTop === 0) return;
     // A box in the conversation that can itself go up takes the step.
-    for (let node = event.target; node instanceof Element && node !== log; node = node.parentElement) if (node.scrollTop > 0) return;
+    for (let node = event.target; node instanceof Element && node !== log; node = node.parentElement) {
+      if (node.scrollTop > 0) return;
+    }
     following = false;
   }
 

@@ -10,7 +10,10 @@ import { renamedOf } from "./same.js";
 /** @typedef {import("../shared/protocol.js").ErrorMessage} ErrorMessage */
 /** @typedef {import("../shared/bus.js").Context} Context */
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
-/** A turn and its items in order; `record` is missing for items whose turn we know nothing of. @typedef {{ id: string, items: string[], record?: TurnRecord }} Turn */
+/**
+ * A turn and its items in order; `record` is missing for items whose turn we know nothing of.
+ * @typedef {{ id: string, items: string[], record?: TurnRecord }} Turn
+ */
 /** @typedef {ReturnType<typeof createSession>} Session */
 
 /** @param {() => void} changed */
@@ -39,8 +42,16 @@ export function createSession(changed) {
     /** A message on its way, not yet confirmed. @type {string | null} */
     pending: null,
   };
-  /** What changed since it was last drawn. `all` when the whole was said anew; what of it was there before, under other ids, is in `renamed`. */
-  const dirty = { all: false, renamed: /** @type {import("./same.js").Renamed[]} */ ([]), items: /** @type {Set<string>} */ (new Set()), turns: /** @type {Set<string>} */ (new Set()) };
+  /**
+   * What changed since it was last drawn. `all` when the whole was said anew; what of it was there before, under other
+   * ids, is in `renamed`.
+   */
+  const dirty = {
+    all: false,
+    renamed: /** @type {import("./same.js").Renamed[]} */ ([]),
+    items: /** @type {Set<string>} */ (new Set()),
+    turns: /** @type {Set<string>} */ (new Set()),
+  };
   /** @type {Map<string, Turn>} */
   const turnById = new Map();
 
@@ -78,10 +89,27 @@ export function createSession(changed) {
   /** @param {TurnEvent} event */
   function applyTurn(event) {
     const before = turn(event.turnId).record;
-    if (event.type === "turn_started") return putRecord({ turnId: event.turnId, status: "running", startedAt: event.at, modelId: event.modelId });
+    if (event.type === "turn_started") {
+      return putRecord({ turnId: event.turnId, status: "running", startedAt: event.at, modelId: event.modelId });
+    }
     const startedAt = before?.startedAt ?? event.at;
-    if (event.type === "turn_complete") putRecord({ ...before, turnId: event.turnId, status: event.status, startedAt, endedAt: event.at, ...(event.usage ? { usage: event.usage } : {}) });
-    else putRecord({ ...before, turnId: event.turnId, status: "error", startedAt, endedAt: event.at, errorCode: event.errorCode, errorMessage: event.errorMessage });
+    if (event.type === "turn_complete") putRecord({
+      ...before,
+      turnId: event.turnId,
+      status: event.status,
+      startedAt,
+      endedAt: event.at,
+      ...(event.usage ? { usage: event.usage } : {}),
+    });
+    else putRecord({
+      ...before,
+      turnId: event.turnId,
+      status: "error",
+      startedAt,
+      endedAt: event.at,
+      errorCode: event.errorCode,
+      errorMessage: event.errorMessage,
+    });
   }
 
   function clear() {
@@ -104,7 +132,9 @@ export function createSession(changed) {
     // A turn is shown where its items are; one without any on this page only if it still runs.
     history.entries.forEach(put);
     if (fresh) dirty.renamed.push(renamedOf({ items, turns }, state));
-    for (const record of history.turns) if (turnById.has(record.turnId) || record.status === "running") putRecord(record);
+    for (const record of history.turns) {
+      if (turnById.has(record.turnId) || record.status === "running") putRecord(record);
+    }
     Object.assign(state.facts, history.facts);
     if (state.context) state.context = { ...state.context, session: history.session };
     state.loaded = true;
@@ -140,7 +170,10 @@ export function createSession(changed) {
         break;
       case "session:state": {
         const { attention, continuity, lastActiveAt, reason, since } = frame;
-        if (context) state.context = { ...context, session: { ...context.session, attention, continuity, lastActiveAt, reason, since } };
+        if (context) state.context = {
+          ...context,
+          session: { ...context.session, attention, continuity, lastActiveAt, reason, since },
+        };
         break;
       }
       case "agent:status":

@@ -7,20 +7,30 @@ import { kindOf } from "./tool-words.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
-/** @typedef {{ attention: Attention, words: string, meta: string, actions: ("cancel" | "restart" | "retry")[] }} Status */
+/**
+ * @typedef {{ attention: Attention, words: string, meta: string, actions: ("cancel" | "restart" | "retry")[] }} Status
+ */
 
 const LABELS = { cancel: "Cancel", restart: "Restart", retry: "Retry" };
 
 /**
  * @param {HTMLElement} root
- * @param {{ session: Session, isAway: () => boolean, toEnd: () => void, act: (what: "cancel" | "restart" | "retry") => void, note: () => string }} deps
+ * @param {{
+ *   session: Session,
+ *   isAway: () => boolean,
+ *   toEnd: () => void,
+ *   act: (what: "cancel" | "restart" | "retry") => void,
+ *   note: () => string,
+ * }} deps
  */
 export function mountStatusLine(root, { session, isAway, toEnd, act, note }) {
   const sign = glyph("idle");
   const words = h("span", { class: "status-words" });
   const meta = h("span", { class: "status-meta tabular truncate" });
   const actions = h("span", { class: "status-actions" });
-  const down = h("button", { class: "to-bottom", type: "button", hidden: true }, icon("arrow-down"), "Scroll to bottom");
+  const down = h("button", { class: "to-bottom", type: "button", hidden: true },
+    icon("arrow-down"),
+    "Scroll to bottom");
   root.append(sign, words, meta, actions, down);
   down.addEventListener("click", toEnd);
   actions.addEventListener("click", (event) => {
@@ -37,7 +47,15 @@ export function mountStatusLine(root, { session, isAway, toEnd, act, note }) {
     setText(meta, hint ? `${now.meta} · ${hint}` : now.meta);
     if (actions.dataset.now !== now.actions.join()) {
       actions.dataset.now = now.actions.join();
-      reconcile(actions, now.actions.map((what) => h("button", { class: "button", type: "button", "data-kind": "ghost", "data-act": what }, what === "retry" ? icon("refresh") : null, LABELS[what])));
+      reconcile(
+        actions,
+        now.actions.map((what) => h("button", {
+          class: "button",
+          type: "button",
+          "data-kind": "ghost",
+          "data-act": what,
+        }, what === "retry" ? icon("refresh") : null, LABELS[what])),
+      );
     }
     down.hidden = !isAway();
   };
@@ -51,16 +69,38 @@ export function statusOf(session, now) {
   const quiet = { attention: /** @type {Attention} */ ("idle"), words: "", meta: "", actions: [] };
   if (!context) return quiet;
   const connection = connectionOf(state);
-  if (connection === "unknown") return { ...quiet, attention: "disconnected", words: "Liminal Builder is not answering", meta: state.turns.some(({ record }) => record?.status === "running") ? "A turn was running" : "" };
+  if (connection === "unknown") return {
+    ...quiet,
+    attention: "disconnected",
+    words: "Liminal Builder is not answering",
+    meta: state.turns.some(({ record }) => record?.status === "running") ? "A turn was running" : "",
+  };
   if (connection === "disconnected" || connection === "reconnecting") return quiet;
   if (running?.record) {
-    if (context.session.attention === "needs_permission") return { attention: "needs_permission", words: "Waiting for your decision", meta: elapsed(now - Date.parse(context.session.since ?? running.record.startedAt ?? "")), actions: [] };
-    if (facts.silentMs) return { attention: "working", words: `No output for ${Math.round(facts.silentMs / 1000)} s`, meta: "", actions: ["cancel", "restart"] };
+    if (context.session.attention === "needs_permission") return {
+      attention: "needs_permission",
+      words: "Waiting for your decision",
+      meta: elapsed(now - Date.parse(context.session.since ?? running.record.startedAt ?? "")),
+      actions: [],
+    };
+    if (facts.silentMs) return {
+      attention: "working",
+      words: `No output for ${Math.round(facts.silentMs / 1000)} s`,
+      meta: "",
+      actions: ["cancel", "restart"],
+    };
     const activity = facts.activity || doing(session);
-    return { attention: "working", words: "Working", meta: elapsed(now - Date.parse(running.record.startedAt ?? "")) + (activity ? ` · ${activity}` : ""), actions: [] };
+    return {
+      attention: "working",
+      words: "Working",
+      meta: elapsed(now - Date.parse(running.record.startedAt ?? "")) + (activity ? ` · ${activity}` : ""),
+      actions: [],
+    };
   }
   if (state.stale && !state.failed) return { ...quiet, meta: "Reading the conversation" };
-  if (connection === "starting" || (state.pending !== null && connection === "idle")) return { attention: "starting", words: `Starting ${agentName(context)}`, meta: "", actions: [] };
+  if (connection === "starting" || (state.pending !== null && connection === "idle")) {
+    return { attention: "starting", words: `Starting ${agentName(context)}`, meta: "", actions: [] };
+  }
   if (state.pending !== null) return { ...quiet, meta: "Sending" };
   // A notice between turns belongs to none.
   const last = state.turns.findLast((turn) => turn.record);
@@ -71,8 +111,15 @@ export function statusOf(session, now) {
   if (record.status === "cancelled") return { ...quiet, meta: "Stopped" };
   if (!record.endedAt || !record.startedAt) return quiet;
   const calls = last.items.filter((id) => state.items.get(id)?.type === "tool_call").length;
-  const tokens = record.usage ? record.usage.inputTokens + record.usage.outputTokens + (record.usage.cacheReadInputTokens ?? 0) + (record.usage.cacheCreationInputTokens ?? 0) : 0;
-  const parts = [`Finished in ${elapsed(Date.parse(record.endedAt) - Date.parse(record.startedAt))}`, calls ? `${calls} tool ${calls === 1 ? "call" : "calls"}` : "", tokens ? `${compact(tokens)} tokens` : ""];
+  const tokens = record.usage ? record.usage.inputTokens
+    + record.usage.outputTokens
+    + (record.usage.cacheReadInputTokens ?? 0)
+    + (record.usage.cacheCreationInputTokens ?? 0) : 0;
+  const parts = [
+    `Finished in ${elapsed(Date.parse(record.endedAt) - Date.parse(record.startedAt))}`,
+    calls ? `${calls} tool ${calls === 1 ? "call" : "calls"}` : "",
+    tokens ? `${compact(tokens)} tokens` : "",
+  ];
   return { ...quiet, meta: parts.filter(Boolean).join(" · ") };
 }
 
@@ -82,5 +129,11 @@ function doing(session) {
   if (!item || item.status === "complete" || item.status === "error") return "";
   if (item.type === "thinking") return "thinking";
   if (item.type === "message") return item.origin === "agent" ? "writing" : "";
-  return { read: "reading", edit: "editing", search: "searching", execute: "running a command", fetch: "fetching" }[/** @type {string} */ (kindOf(item))] ?? item.toolName;
+  return {
+    read: "reading",
+    edit: "editing",
+    search: "searching",
+    execute: "running a command",
+    fetch: "fetching",
+  }[/** @type {string} */ (kindOf(item))] ?? item.toolName;
 }

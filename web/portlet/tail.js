@@ -77,7 +77,11 @@ export function undo(root, html) {
   return at;
 }
 
-/** Takes so many letters away at the end; what was one text for the server may be several here. @param {Element} root @param {number} length */
+/**
+ * Takes so many letters away at the end; what was one text for the server may be several here.
+ * @param {Element} root
+ * @param {number} length
+ */
 function takeText(root, length) {
   for (let left = length; left > 0;) {
     const last = lastOf(root);
@@ -94,8 +98,9 @@ function takeText(root, length) {
 function lastOf(root) {
   for (let last = root.lastChild; last; last = root.lastChild) {
     if (isBox(last)) last.replaceWith(...last.childNodes);
-    else if ((last instanceof Text && last.length === 0) || (last instanceof Element && last.localName === "wbr")) last.remove();
-    else return last;
+    else if ((last instanceof Text && last.length === 0) || (last instanceof Element && last.localName === "wbr")) {
+      last.remove();
+    } else return last;
   }
   return null;
 }
@@ -111,8 +116,8 @@ export function joinRuns(block) {
 export const shownHtml = (block) => block.innerHTML.replaceAll(`<${LINES}>`, "").replaceAll(`</${LINES}>`, "");
 
 /**
- * Puts the complete lines of code among these siblings, which start at the start of one, into a box of their own, so that
- * the browser need not lay them out again when more come below.
+ * Puts the complete lines of code among these siblings, which start at the start of one, into a box of their own, so
+ * that the browser need not lay them out again when more come below.
  * @param {ChildNode[]} nodes
  */
 function boxLines(nodes) {
@@ -127,7 +132,10 @@ function boxLines(nodes) {
   box.append(...lines);
 }
 
-/** Lines that come many at once are boxed before the browser has seen them: what is moved later costs it twice. @param {string} html Of code, from anywhere in a line. */
+/**
+ * Lines that come many at once are boxed before the browser has seen them: what is moved later costs it twice.
+ * @param {string} html Of code, from anywhere in a line.
+ */
 export function boxNew(html) {
   let depth = 0;
   let from = 0;
@@ -140,7 +148,9 @@ export function boxNew(html) {
       to = index + 1;
     }
   }
-  return to - from < RUN_MAX ? html : `${html.slice(0, from)}<${LINES}>${html.slice(from, to)}</${LINES}>${html.slice(to)}`;
+  return to - from < RUN_MAX
+    ? html
+    : `${html.slice(0, from)}<${LINES}>${html.slice(from, to)}</${LINES}>${html.slice(to)}`;
 }
 
 /** Lines that came one by one. @param {Element} code */
@@ -165,7 +175,9 @@ const isBox = (node) => node instanceof Element && node.localName === LINES;
  */
 export function openTags(root, at) {
   let html = "";
-  for (let node = at; node !== root; node = /** @type {Element} */ (node.parentElement)) html = `<${node.localName}>${html}`;
+  for (let node = at; node !== root; node = /** @type {Element} */ (node.parentElement)) {
+    html = `<${node.localName}>${html}`;
+  }
   return html;
 }
 

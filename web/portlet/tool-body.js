@@ -5,7 +5,16 @@ import { noteLiveOutput, sendsLiveOutput } from "./live-output.js";
 import { kindOf, stateOf } from "./tool-words.js";
 
 /** @typedef {import("./tool.js").ToolItem} ToolItem */
-/** What each body shows now; `whole` is the item that is shown uncut. @type {WeakMap<HTMLElement, { item: ToolItem | null, whole: ToolItem | null, sections: unknown, blocks: string[], text: string }>} */
+/**
+ * What each body shows now; `whole` is the item that is shown uncut.
+ * @type {WeakMap<HTMLElement, {
+ *   item: ToolItem | null,
+ *   whole: ToolItem | null,
+ *   sections: unknown,
+ *   blocks: string[],
+ *   text: string,
+ * }>}
+ */
 const shown = new WeakMap();
 /** Lines of plain output that stay in the page. */
 const LINES_MAX = 2000;
@@ -17,7 +26,12 @@ const LINES_MAX = 2000;
  */
 export function drawBody(body, item, cliType) {
   const now = shown.get(body) ?? { item: null, whole: null, sections: undefined, blocks: [], text: "" };
-  if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }), h("p", { class: "tool-silent", hidden: true }));
+  if (!shown.has(body)) body.append(
+    h("div", { class: "tool-sections" }),
+    h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }),
+    h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }),
+    h("p", { class: "tool-silent", hidden: true }),
+  );
   shown.set(body, now);
   if (now.whole === item) return;
   now.item = item;
@@ -49,7 +63,13 @@ export function drawBody(body, item, cliType) {
   more.textContent = cut ? `Show all (${cut.toLocaleString()} more lines)` : "Show all";
 }
 
-/** A command that prints nothing while it runs: some agents send nothing before its end. @param {HTMLElement} node @param {ToolItem} item @param {string} cliType @param {boolean} prints */
+/**
+ * A command that prints nothing while it runs: some agents send nothing before its end.
+ * @param {HTMLElement} node
+ * @param {ToolItem} item
+ * @param {string} cliType
+ * @param {boolean} prints
+ */
 function drawSilence(node, item, cliType, prints) {
   const isRunning = stateOf(item) === "running" && kindOf(item) === "execute";
   if (isRunning && prints) noteLiveOutput(cliType);
@@ -62,7 +82,12 @@ function faultText(item) {
   return item.text || (stateOf(item) === "failed" ? (item.errorMessage ?? "Failed without a message") : "");
 }
 
-/** Output that came as text: its newest lines. @param {HTMLElement} output @param {string} text @param {{ text: string }} now */
+/**
+ * Output that came as text: its newest lines.
+ * @param {HTMLElement} output
+ * @param {string} text
+ * @param {{ text: string }} now
+ */
 function drawText(output, text, now) {
   if (text === now.text) return;
   const lines = text.split("\n");
@@ -70,7 +95,11 @@ function drawText(output, text, now) {
   now.text = text;
 }
 
-/** Puts all there is in place of what was cut. @param {HTMLElement} body @param {string[]} html Of each section, then of what was printed. */
+/**
+ * Puts all there is in place of what was cut.
+ * @param {HTMLElement} body
+ * @param {string[]} html Of each section, then of what was printed.
+ */
 export function drawWhole(body, html) {
   const now = shown.get(body);
   const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);

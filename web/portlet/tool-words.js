@@ -52,17 +52,26 @@ export function wordsOf(call, { root, home }) {
   // What was interrupted was not done.
   const isDone = stateOf(call) === "done" || stateOf(call) === "failed";
   const verb = creates ? "Create" : (isDone ? then : now) || call.toolName;
-  const text = (/** @type {string} */ name) => (typeof call.toolArguments[name] === "string" ? /** @type {string} */ (call.toolArguments[name]) : "");
-  const path = call.tool?.locations?.[0]?.path ?? call.sections?.find((section) => section.path)?.path ?? (text("file_path") || text("path"));
+  const text = (/** @type {string} */ name) =>
+    (typeof call.toolArguments[name] === "string" ? /** @type {string} */ (call.toolArguments[name]) : "");
+  const path = call.tool?.locations?.[0]?.path
+    ?? call.sections?.find((section) => section.path)?.path
+    ?? (text("file_path") || text("path"));
   const command = call.tool?.command ?? text("command");
   if (kind === "execute" && command) return { icon, verb, target: command, isCode: true };
-  if (["read", "edit", "delete", "move"].includes(kind) && path) return { icon, verb, target: projectPath(path, root, home), isCode: true };
+  if (["read", "edit", "delete", "move"].includes(kind) && path) {
+    return { icon, verb, target: projectPath(path, root, home), isCode: true };
+  }
   const asked = text("pattern") || text("query") || text("url");
   if (asked && (kind === "search" || kind === "fetch")) return { icon, verb, target: asked, isCode: true };
   const said = call.tool?.title ?? "";
   // "Edit x.ts" after our own "Edit" would say it twice.
-  const title = kind !== "other" && said.toLowerCase().startsWith(`${verb.toLowerCase()} `) ? said.slice(verb.length + 1) : said;
-  if (title && title !== verb) return { icon, verb: kind === "other" ? title : verb, target: kind === "other" ? "" : title, isCode: false };
+  const title = kind !== "other" && said.toLowerCase().startsWith(`${verb.toLowerCase()} `)
+    ? said.slice(verb.length + 1)
+    : said;
+  if (title && title !== verb) {
+    return { icon, verb: kind === "other" ? title : verb, target: kind === "other" ? "" : title, isCode: false };
+  }
   return { icon, verb, target: "", isCode: false };
 }
 
@@ -72,18 +81,33 @@ export function wordsOf(call, { root, home }) {
  */
 export function groupWords(calls) {
   const count = (/** @type {string} */ kind) => calls.filter((call) => kindOf(call) === kind).length;
-  const part = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ many) => (n ? [`${n} ${n === 1 ? one : many}`] : []);
-  return [...part(count("read"), "file", "files"), ...part(count("search"), "search", "searches"), ...part(count("fetch"), "page", "pages")].join(", ");
+  const part = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ many) =>
+    (n ? [`${n} ${n === 1 ? one : many}`] : []);
+  return [
+    ...part(count("read"), "file", "files"),
+    ...part(count("search"), "search", "searches"),
+    ...part(count("fetch"), "page", "pages"),
+  ].join(", ");
 }
 
-/** How long it took or takes, in ms. @param {ToolCall & { startedAt: string, changedAt: string }} call @param {number} now */
+/**
+ * How long it took or takes, in ms.
+ * @param {ToolCall & { startedAt: string, changedAt: string }} call
+ * @param {number} now
+ */
 export function timeOf(call, now) {
   const start = Date.parse(call.tool?.startedAt ?? call.startedAt);
   const end = stateOf(call) === "running" ? now : Date.parse(call.tool?.endedAt ?? call.changedAt);
   return Math.max(0, end - start);
 }
 
-const PERMISSION = { allowed_automatically: "allowed automatically", allowed_once: "Allowed once", allowed_always: "Always allowed", rejected: "Rejected", cancelled: "Not decided" };
+const PERMISSION = {
+  allowed_automatically: "allowed automatically",
+  allowed_once: "Allowed once",
+  allowed_always: "Always allowed",
+  rejected: "Rejected",
+  cancelled: "Not decided",
+};
 
 /** Which lines of a file were read: "1–184". @param {ToolCall} call */
 export function linesRead(call) {

@@ -20,7 +20,9 @@ export function createTool(itemId) {
   return h("div", { class: "tool", "data-item": itemId },
     h("button", { class: "tool-head", type: "button", "aria-expanded": "false", "data-do": "toggle-tool" },
       icon("wrench"),
-      h("span", { class: "tool-verb" }), h("span", { class: "tool-target truncate" }), h("span", { class: "tool-detail" }),
+      h("span", { class: "tool-verb" }),
+      h("span", { class: "tool-target truncate" }),
+      h("span", { class: "tool-detail" }),
       h("span", { class: "tool-end" },
         h("span", { class: "tool-added" }), h("span", { class: "tool-removed" }), h("span", { class: "tool-time" }),
         glyph("working"), icon("check"), h("span", { class: "tool-fault" })),
@@ -69,8 +71,17 @@ function drawEnd(end, item, now) {
   const exit = item.tool?.exitCode;
   if (added) setText(added, plus ? `+${plus}` : "");
   if (removed) setText(removed, minus ? `−${minus}` : "");
-  if (time) setText(time, [exit === undefined || exit === null || state === "failed" ? "" : `exit ${exit}`, state === "running" ? elapsed(took) : took >= 50 ? duration(took) : ""].filter(Boolean).join(" · "));
-  if (ring instanceof SVGElement) setGlyph(ring, state === "running" ? "working" : state === "done" ? "idle" : "error", state === "running" ? "Running" : "");
+  if (time) {
+    setText(time, [
+      exit === undefined || exit === null || state === "failed" ? "" : `exit ${exit}`,
+      state === "running" ? elapsed(took) : took >= 50 ? duration(took) : "",
+    ].filter(Boolean).join(" · "));
+  }
+  if (ring instanceof SVGElement) setGlyph(
+    ring,
+    state === "running" ? "working" : state === "done" ? "idle" : "error",
+    state === "running" ? "Running" : "",
+  );
   ring?.classList.toggle("gone", state === "done");
   check?.classList.toggle("gone", state !== "done");
   if (check && state === "done") {
@@ -78,7 +89,11 @@ function drawEnd(end, item, now) {
     setAttribute(check, "aria-label", "Succeeded");
     setAttribute(check, "aria-hidden", null);
   }
-  if (fault) setText(fault, state === "interrupted" ? "Interrupted" : state === "failed" ? (exit ? `exit ${exit}` : item.tool?.permission?.decision === "rejected" ? "Rejected" : "Failed") : "");
+  if (fault) {
+    setText(fault, state === "interrupted" ? "Interrupted" : state === "failed" ? (exit ? `exit ${exit}`
+      : item.tool?.permission?.decision === "rejected" ? "Rejected"
+      : "Failed") : "");
+  }
 }
 
 /** @param {ToolItem} item @param {boolean} isLast */
@@ -92,7 +107,8 @@ function opensByItself(item, isLast) {
 }
 
 /** @param {ToolItem} item */
-const diffLines = (item) => (item.sections ?? []).reduce((sum, { html }) => sum + html.split('class="line').length - 1, 0);
+const diffLines = (item) =>
+  (item.sections ?? []).reduce((sum, { html }) => sum + html.split('class="line').length - 1, 0);
 
 /** Seconds that go by on calls that run. @param {HTMLElement} node @param {ToolItem} item @param {number} now */
 export function tickTool(node, item, now) {

@@ -3,7 +3,16 @@
 /** @typedef {import("./protocol.js").Attention} Attention */
 
 /** Most urgent first. @type {Attention[]} */
-export const URGENCY = ["needs_permission", "error", "finished", "working", "starting", "reconnecting", "disconnected", "idle"];
+export const URGENCY = [
+  "needs_permission",
+  "error",
+  "finished",
+  "working",
+  "starting",
+  "reconnecting",
+  "disconnected",
+  "idle",
+];
 
 /** @type {Record<Attention, string>} */
 export const NAMES = {

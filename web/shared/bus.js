@@ -1,5 +1,5 @@
-// bus.js: the only owner of postMessage between windows. Shell and portlets share an origin; every message is checked for its origin,
-// for the window it came from, and for its shape.
+// bus.js: the only owner of postMessage between windows. Shell and portlets share an origin; every message is checked
+// for its origin, for the window it came from, and for its shape.
 
 /** @typedef {import("./protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("./protocol.js").ErrorMessage} ErrorMessage */
@@ -11,7 +11,14 @@
 
 /**
  * What a portlet must know before it can show anything.
- * @typedef {{ session: SessionSummary, agent: AgentInfo | null, project: Project | null, home: string, hasDisplay: boolean, status: AgentStatusMessage | null }} Context
+ * @typedef {{
+ *   session: SessionSummary,
+ *   agent: AgentInfo | null,
+ *   project: Project | null,
+ *   home: string,
+ *   hasDisplay: boolean,
+ *   status: AgentStatusMessage | null,
+ * }} Context
  */
 /**
  * @typedef {{ kind: "context", context: Context }
@@ -72,8 +79,12 @@ const SHAPES = {
  * @param {Record<string, Record<string, string>>} shapes
  */
 function hasShape(value, shapes) {
-  const fields = value && typeof value === "object" && typeof value.kind === "string" && Object.hasOwn(shapes, value.kind) ? shapes[value.kind] : undefined;
-  return fields !== undefined && Object.entries(fields).every(([name, kind]) => (kind === "array" ? Array.isArray(value[name]) : typeof value[name] === kind && value[name] !== null));
+  const fields = value
+    && typeof value === "object"
+    && typeof value.kind === "string"
+    && Object.hasOwn(shapes, value.kind) ? shapes[value.kind] : undefined;
+  return fields !== undefined && Object.entries(fields).every(([name, kind]) =>
+    (kind === "array" ? Array.isArray(value[name]) : typeof value[name] === kind && value[name] !== null));
 }
 
 /**

@@ -29,7 +29,9 @@ export async function copyText(text, button) {
  */
 export async function copyComing(coming) {
   try {
-    await navigator.clipboard.write([new ClipboardItem({ "text/plain": coming.then((text) => new Blob([text], { type: "text/plain" })) })]);
+    await navigator.clipboard.write([
+      new ClipboardItem({ "text/plain": coming.then((text) => new Blob([text], { type: "text/plain" })) }),
+    ]);
     return true;
   } catch {
     const text = await coming;
@@ -49,11 +51,15 @@ async function copyByPermission(text) {
   }
 }
 
-/** The way of pages that have no clipboard of their own, as over plain HTTP from another machine. @param {string} text */
+/**
+ * The way of pages that have no clipboard of their own, as over plain HTTP from another machine.
+ * @param {string} text
+ */
 function copyBySelection(text) {
   const back = document.activeElement;
   const selection = getSelection();
-  const marked = Array.from({ length: selection?.rangeCount ?? 0 }, (_, at) => /** @type {Selection} */ (selection).getRangeAt(at));
+  const marked = Array.from({ length: selection?.rangeCount ?? 0 }, (_, at) =>
+    /** @type {Selection} */ (selection).getRangeAt(at));
   const field = document.createElement("textarea");
   field.className = "visually-hidden";
   field.value = text;

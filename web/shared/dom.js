@@ -5,7 +5,8 @@
 /**
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
- * @param {Record<string, string | number | boolean | null | undefined>} [attributes] `true` sets an empty one; `false`, `null` and `undefined` leave it out.
+ * @param {Record<string, string | number | boolean | null | undefined>} [attributes] `true` sets an empty one; `false`,
+ *   `null` and `undefined` leave it out.
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[K]}
  */
@@ -40,8 +41,8 @@ export function setText(node, text) {
 }
 
 /**
- * Makes `nodes` the children of `root`, in order, moving as little as possible. What holds the focus is never moved, since
- * it would lose it: the others go around it.
+ * Makes `nodes` the children of `root`, in order, moving as little as possible. What holds the focus is never moved,
+ * since it would lose it: the others go around it.
  * @param {Element} root
  * @param {Node[]} nodes
  */

@@ -11,7 +11,15 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "project:removed": { projectId: "string" },
   "session:list": { projectId: "string", sessions: "array" },
   "session:created": { sessionId: "string", projectId: "string", session: "object" },
-  "session:history": { sessionId: "string", entries: "array", seq: "number", more: "boolean", turns: "array", facts: "object", session: "object" },
+  "session:history": {
+    sessionId: "string",
+    entries: "array",
+    seq: "number",
+    more: "boolean",
+    turns: "array",
+    facts: "object",
+    session: "object",
+  },
   "session:upsert": { sessionId: "string", seq: "number", payload: "object" },
   "session:turn": { sessionId: "string", seq: "number", payload: "object" },
   "session:page": { sessionId: "string", entries: "array", more: "boolean" },
@@ -52,7 +60,10 @@ export function parseServerFrame(text) {
  * @returns {value is ServerFrame}
  */
 export function isServerMessage(value) {
-  const fields = value && typeof value === "object" && typeof value.type === "string" && Object.hasOwn(FIELDS, value.type) ? FIELDS[value.type] : undefined;
+  const fields = value
+    && typeof value === "object"
+    && typeof value.type === "string"
+    && Object.hasOwn(FIELDS, value.type) ? FIELDS[value.type] : undefined;
   return fields !== undefined && Object.entries(fields).every(([name, kind]) => hasKind(value[name], kind));
 }
 

@@ -3,7 +3,10 @@
 /** @typedef {import("./protocol.js").OpenTarget} OpenTarget */
 
 /** @type {[OpenTarget, string, string][]} */
-export const OPEN_TARGETS = [["editor", "Open in editor", "pencil-square"], ["terminal", "Open terminal here", "terminal"]];
+export const OPEN_TARGETS = [
+  ["editor", "Open in editor", "pencil-square"],
+  ["terminal", "Open terminal here", "terminal"],
+];
 
 /** Said where nothing could be shown. */
 export const NO_DISPLAY = "No display where Liminal Builder runs";

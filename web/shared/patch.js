@@ -39,14 +39,26 @@ export function joinPatches(first, second) {
 }
 
 /**
- * Two upserts of one text in a row as one, where the second goes on where the first ended. To apply it is to apply both.
+ * Two upserts of one text in a row as one, where the second goes on where the first ended. To apply it is to apply
+ * both.
  * @param {Upsert} first
  * @param {Upsert} second
  * @returns {Upsert | null}
  */
 export function joinUpserts(first, second) {
-  if (first.type === "tool_call" || second.type === "tool_call" || first.itemId !== second.itemId || first.status !== "update" || second.status !== "update") return null;
-  if (!first.blocks || !second.blocks || first.contentFrom === undefined || second.contentFrom !== first.contentFrom + first.content.length) return null;
+  if (
+    first.type === "tool_call"
+    || second.type === "tool_call"
+    || first.itemId !== second.itemId
+    || first.status !== "update"
+    || second.status !== "update"
+  ) return null;
+  if (
+    !first.blocks
+    || !second.blocks
+    || first.contentFrom === undefined
+    || second.contentFrom !== first.contentFrom + first.content.length
+  ) return null;
   const blocks = joinPatches(first.blocks, second.blocks);
   return blocks && { ...second, content: first.content + second.content, contentFrom: first.contentFrom, blocks };
 }

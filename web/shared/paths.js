@@ -31,8 +31,8 @@ export const parentName = (path) => baseName(path.replace(/\/+$/, "").split("/")
 export const HOME = "~/";
 
 /**
- * The path that a text means: absolute, or below the home directory. Shells and file managers put quotes around a path that
- * is copied.
+ * The path that a text means: absolute, or below the home directory. Shells and file managers put quotes around a path
+ * that is copied.
  * @param {string} text
  */
 export function pathOf(text) {

@@ -1,4 +1,5 @@
-// storage.js: the only owner of localStorage and sessionStorage. A value that cannot be read is as if it were not there.
+// storage.js: the only owner of localStorage and sessionStorage. A value that cannot be read is as if it were not
+// there.
 
 /**
  * @param {string} key
@@ -32,7 +33,9 @@ export function save(key, value) {
  */
 export function loadRecord(key) {
   const value = load(key);
-  return value && typeof value === "object" && !Array.isArray(value) ? /** @type {Record<string, unknown>} */ (value) : {};
+  return value && typeof value === "object" && !Array.isArray(value)
+    ? /** @type {Record<string, unknown>} */ (value)
+    : {};
 }
 
 /**

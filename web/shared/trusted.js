@@ -1,5 +1,6 @@
-// trusted.js: the policies under which text may become HTML or the address of a script. The page's Content-Security-Policy
-// names each of them and refuses every other way. Browsers without Trusted Types get the text as it is.
+// trusted.js: the policies under which text may become HTML or the address of a script. The page's
+// Content-Security-Policy names each of them and refuses every other way. Browsers without Trusted Types get the text
+// as it is.
 
 /**
  * @typedef {{ html: (text: string) => string, scriptUrl: (url: string) => string }} Trusted
@@ -8,7 +9,10 @@
 
 /**
  * @param {string} name As in the policy of `server/src/headers.rs`. Each can be made once.
- * @param {{ html?: (text: string) => string, scriptUrl?: (url: string) => string }} rules Each returns what may pass, or throws.
+ * @param {{
+ *   html?: (text: string) => string,
+ *   scriptUrl?: (url: string) => string,
+ * }} rules Each returns what may pass, or throws.
  * @returns {Trusted}
  */
 export function createPolicy(name, { html = refuse, scriptUrl = refuse }) {

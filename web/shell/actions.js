@@ -14,7 +14,16 @@ let starts = 0;
 const LISTS_AT_ONCE = 16;
 
 /**
- * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void, focusProject: (projectId: string) => void, added: (projectId: string) => void, prepared: () => Promise<void> }} deps
+ * @param {{
+ *   store: Store,
+ *   workspace: Workspace,
+ *   toast: Toast,
+ *   request: (message: ClientMessage) => Promise<ServerFrame>,
+ *   open: (sessionId: string) => void,
+ *   focusProject: (projectId: string) => void,
+ *   added: (projectId: string) => void,
+ *   prepared: () => Promise<void>,
+ * }} deps
  */
 export function createActions({ store, workspace, toast, request, open, focusProject, added, prepared }) {
   /** @param {unknown} reason */
@@ -23,7 +32,11 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     toast(error.message, { kind: "error", ...(error.detail ? { detail: error.detail } : {}) });
   }
 
-  /** What nobody asked for by hand: that the server is away is said elsewhere, and that a project has just gone is no news. @param {unknown} reason */
+  /**
+   * What nobody asked for by hand: that the server is away is said elsewhere, and that a project has just gone is no
+   * news.
+   * @param {unknown} reason
+   */
   function complainInPassing(reason) {
     if (!["OFFLINE", "PROJECT_NOT_FOUND"].includes(asError(reason).code)) complain(reason);
   }
@@ -35,7 +48,9 @@ export function createActions({ store, workspace, toast, request, open, focusPro
 
   /**
    * Takes a removal back: the project, and the tabs that it closed.
-   * @param {import("../shared/protocol.js").Project} project @param {import("./tabs-model.js").Tabs} before @param {Set<string>} owned
+   * @param {import("../shared/protocol.js").Project} project
+   * @param {import("./tabs-model.js").Tabs} before
+   * @param {Set<string>} owned
    */
   async function putBack({ id, path }, before, owned) {
     try {
@@ -61,13 +76,21 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     async addProject(path) {
       try {
         const answer = await request({ type: "project:add", path });
-        return answer.type === "project:added" ? { projectId: answer.project.id } : { error: "Unexpected server error." };
+        return answer.type === "project:added"
+          ? { projectId: answer.project.id }
+          : { error: "Unexpected server error." };
       } catch (reason) {
         return { error: asError(reason).message };
       }
     },
     /** All that the forms for a new project need. @returns {import("./add-project.js").Adding} */
-    adding: () => ({ complete: actions.complete, recent: actions.recent, home: () => store.state.home, add: actions.addProject, added }),
+    adding: () => ({
+      complete: actions.complete,
+      recent: actions.recent,
+      home: () => store.state.home,
+      add: actions.addProject,
+      added,
+    }),
     /** Removing deletes nothing, so it is done at once and can be taken back. @param {string} projectId */
     async removeProject(projectId) {
       const project = store.project(projectId);
@@ -86,7 +109,10 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     async createSession(projectId, cliType, draft = "") {
       const key = `start-${(starts += 1)}`;
       const connected = store.agent(cliType)?.status === "connected";
-      workspace.begin({ key, projectId, cliType, startedAt: Date.now(), connectedAt: connected ? Date.now() : null }, draft);
+      workspace.begin(
+        { key, projectId, cliType, startedAt: Date.now(), connectedAt: connected ? Date.now() : null },
+        draft,
+      );
       try {
         const answer = await request({ type: "session:create", projectId, cliType });
         if (answer.type !== "session:created") return;
@@ -99,7 +125,10 @@ export function createActions({ store, workspace, toast, request, open, focusPro
           // Given up meanwhile: nobody asked for this session any more.
           await request({ type: "session:archive", sessionId: answer.sessionId }).catch(() => {});
         } else if (wasInFront) open(answer.sessionId);
-        else toast(`${store.agent(cliType)?.name ?? cliType} is ready`, { action: { label: "Open", run: () => open(answer.sessionId) } });
+        else toast(
+          `${store.agent(cliType)?.name ?? cliType} is ready`,
+          { action: { label: "Open", run: () => open(answer.sessionId) } },
+        );
       } catch (reason) {
         const typed = workspace.draft(key);
         if (workspace.end(key)) workspace.fail({ projectId, cliType, error: asError(reason), draft: typed });
@@ -122,14 +151,20 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     /** Stops what a session is doing, if it does anything. @param {string | null} sessionId */
     stop(sessionId) {
       const attention = store.state.sessions.get(sessionId ?? "")?.attention;
-      if (sessionId !== null && (attention === "working" || attention === "needs_permission")) request({ type: "session:cancel", sessionId }).catch(complain);
+      if (sessionId !== null && (attention === "working" || attention === "needs_permission")) {
+        request({ type: "session:cancel", sessionId }).catch(complain);
+      }
     },
     /** Directories that may become projects. @returns {Promise<import("../shared/protocol.js").RecentDirectory[]>} */
     async recent() {
       const answer = await request({ type: "path:recent" });
       return answer.type === "path:recents" ? answer.directories : [];
     },
-    /** @param {string} projectId @param {import("../shared/protocol.js").ProjectDefaults | undefined} defaults @returns {Promise<boolean>} */
+    /**
+     * @param {string} projectId
+     * @param {import("../shared/protocol.js").ProjectDefaults | undefined} defaults
+     * @returns {Promise<boolean>}
+     */
     async setDefaults(projectId, defaults) {
       try {
         await request({ type: "project:set-defaults", projectId, ...(defaults ? { defaults } : {}) });
@@ -149,7 +184,8 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     seen: (sessionId) => void request({ type: "session:seen", sessionId }).catch(() => {}),
     /** @param {string} cliType */
     reconnect(cliType) {
-      const own = [...store.state.sessionStatuses.values()].filter((status) => status.cliType === cliType && status.status === "disconnected");
+      const own = [...store.state.sessionStatuses.values()].filter((status) =>
+        status.cliType === cliType && status.status === "disconnected");
       /** @type {ClientMessage[]} */
       const asks = own.length
         ? own.map(({ sessionId }) => ({ type: "session:reconnect", cliType, ...(sessionId ? { sessionId } : {}) }))

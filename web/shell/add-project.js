@@ -14,7 +14,9 @@ import { createRecentList } from "./recent-list.js";
 /**
  * `added` is called when the form is gone.
  * @typedef {{
- *   complete: (prefix: string) => Promise<PathCompletion[]>, recent: () => Promise<RecentDirectory[]>, home: () => string,
+ *   complete: (prefix: string) => Promise<PathCompletion[]>,
+ *   recent: () => Promise<RecentDirectory[]>,
+ *   home: () => string,
  *   add: AddProject, added: (projectId: string) => void,
  * }} Adding
  */
@@ -22,14 +24,21 @@ import { createRecentList } from "./recent-list.js";
 /** @param {Adding} deps */
 export function openAddProject({ complete, recent, home, add, added }) {
   let busy = false;
-  const path = createPathField({ complete, submit: () => void submit(), changed: () => recents.show(path.value() === "") });
+  const path = createPathField({
+    complete,
+    submit: () => void submit(),
+    changed: () => recents.show(path.value() === ""),
+  });
   const recents = createRecentList({ recent, home, choose: (directory) => void submit(directory) });
-  const button = h("button", { class: "button push", type: "submit", "data-kind": "primary" }, "Add project", h("kbd", { class: "kbd" }, icon("return")));
+  const button = h("button", { class: "button push", type: "submit", "data-kind": "primary" },
+    "Add project",
+    h("kbd", { class: "kbd" }, icon("return")));
   const form = h("form", { method: "dialog" },
     h("div", { class: "dialog-body" }, h("h2", {}, "Add project"), path.field, path.alert, path.list, recents.root),
     h("div", { class: "dialog-foot" },
       hint(["Tab"], "complete"), hint([icon("arrow-up"), icon("arrow-down")], "choose"),
-      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "cancel")), button));
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" },
+        hint(["Esc"], "cancel")), button));
   button.classList.remove("push");
   const dialog = openDialog({ label: "Add project", className: "add-project" }, form);
   form.addEventListener("submit", (event) => {

@@ -18,9 +18,12 @@ export function createBrowsers() {
     /** @type {{ isRequired: boolean, browsers: Browser[] }} */
     const { isRequired, browsers } = answer.body;
     // The one at hand first, then those in use.
-    browsers.sort((one, other) => Number(other.isCurrent) - Number(one.isCurrent) || other.lastUsedAt.localeCompare(one.lastUsedAt));
+    browsers.sort((one, other) =>
+      Number(other.isCurrent) - Number(one.isCurrent) || other.lastUsedAt.localeCompare(one.lastUsedAt));
     reconcile(list, browsers.map((browser) => row(browser, revoke)));
-    note.textContent = isRequired ? "Revoke locks a browser out at once. It needs a new link to come back." : "This server runs with --no-auth: every browser is let in.";
+    note.textContent = isRequired
+      ? "Revoke locks a browser out at once. It needs a new link to come back."
+      : "This server runs with --no-auth: every browser is let in.";
   }
 
   /** @param {string} id */
@@ -29,7 +32,9 @@ export function createBrowsers() {
     await load();
     if (!answer.ok) note.textContent = answer.message;
     // The button that had it is gone with its row.
-    if (!root.contains(document.activeElement)) /** @type {HTMLElement | null} */ (root.closest("dialog")?.querySelector('[type="submit"]'))?.focus();
+    if (!root.contains(document.activeElement)) {
+      /** @type {HTMLElement | null} */ (root.closest("dialog")?.querySelector('[type="submit"]'))?.focus();
+    }
   }
 
   void load();
@@ -42,8 +47,14 @@ export function createBrowsers() {
  */
 function row({ id, label, addedAt, lastUsedAt, isCurrent }, revoke) {
   const now = Date.now();
-  const ago = (/** @type {string} */ then) => (relativeTime(then, now) === "now" ? "just now" : `${relativeTime(then, now)} ago`);
-  const button = h("button", { class: "button", type: "button", "data-kind": "secondary", "aria-label": `Revoke ${label}${isCurrent ? ", this browser" : ""}` }, "Revoke");
+  const ago = (/** @type {string} */ then) =>
+    (relativeTime(then, now) === "now" ? "just now" : `${relativeTime(then, now)} ago`);
+  const button = h("button", {
+    class: "button",
+    type: "button",
+    "data-kind": "secondary",
+    "aria-label": `Revoke ${label}${isCurrent ? ", this browser" : ""}`,
+  }, "Revoke");
   let asked = false;
   button.addEventListener("click", () => {
     // Locking out the browser one sits at is asked for twice.
@@ -72,5 +83,7 @@ async function call(path, body) {
   const response = await fetch(path, { cache: "no-store", ...init }).catch(() => null);
   if (!response) return { ok: false, message: AWAY };
   const answer = await response.json().catch(() => null);
-  return response.ok ? { ok: true, body: answer } : { ok: false, message: answer?.error?.message ?? "The list could not be read." };
+  return response.ok
+    ? { ok: true, body: answer }
+    : { ok: false, message: answer?.error?.message ?? "The list could not be read." };
 }

@@ -20,13 +20,36 @@ import { openShortcuts } from "./shortcuts.js";
 
 /**
  * @param {{
- *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
- *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, focus: import("./focus.js").Focus, drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
- *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: () => void,
- *   unseen: () => import("./needs-you.js").Need[], focusProject: (projectId: string) => void, focusNewSession: (projectId: string) => void,
+ *   store: import("./store.js").Store,
+ *   workspace: import("./workspace.js").Workspace,
+ *   actions: import("./actions.js").Actions,
+ *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>,
+ *   focus: import("./focus.js").Focus,
+ *   drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
+ *   resize: ReturnType<typeof import("./resize.js").mountResize>,
+ *   toast: import("./toasts.js").Toast,
+ *   changeTheme: () => void,
+ *   settings: () => void,
+ *   unseen: () => import("./needs-you.js").Need[],
+ *   focusProject: (projectId: string) => void,
+ *   focusNewSession: (projectId: string) => void,
  * }} deps
  */
-export function createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, settings, unseen, focusProject, focusNewSession }) {
+export function createCommands({
+  store,
+  workspace,
+  actions,
+  portlets,
+  focus,
+  drawer,
+  resize,
+  toast,
+  changeTheme,
+  settings,
+  unseen,
+  focusProject,
+  focusNewSession,
+}) {
   /** @type {ReturnType<typeof openPicker> | null} */
   let picker = null;
   store.subscribe((changes) => {
@@ -71,7 +94,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   /** Opens the next session that waits for the user or is unread. @param {string} [attention] */
   function next(attention) {
-    const all = unseen().filter((need) => !attention || (need.kind === "session" && need.session.attention === attention));
+    const all = unseen().filter((need) =>
+      !attention || (need.kind === "session" && need.session.attention === attention));
     const current = store.state.sessions.get(workspace.current() ?? "");
     const id = review(all, current);
     if (id) return open(id);
@@ -97,8 +121,19 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
   /** @returns {import("./palette.js").Findable} */
   const findable = () => ({
     commands: paletteCommands(), previous: workspace.previous(),
-    projects: store.state.projects.map(({ id, name, path }) => ({ label: name, icon: "folder", meta: shortPath(path, store.state.home), run: () => goToProject(id) })),
-    agents: store.state.agents.filter(({ installed }) => installed).map(({ cliType, name }) => ({ label: name, icon: "bot", mark: cliType, meta: "New session", run: () => newSession(undefined, cliType) })),
+    projects: store.state.projects.map(({ id, name, path }) => ({
+      label: name,
+      icon: "folder",
+      meta: shortPath(path, store.state.home),
+      run: () => goToProject(id),
+    })),
+    agents: store.state.agents.filter(({ installed }) => installed).map(({ cliType, name }) => ({
+      label: name,
+      icon: "bot",
+      mark: cliType,
+      meta: "New session",
+      run: () => newSession(undefined, cliType),
+    })),
   });
 
   function toggleSidebar() {
@@ -108,9 +143,17 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   /** @param {string} sessionId */
   function renameDialog(sessionId) {
-    const input = h("input", { type: "text", name: "title", "aria-label": "Title", value: store.state.sessions.get(sessionId)?.title ?? "", maxlength: 200 });
+    const input = h("input", {
+      type: "text",
+      name: "title",
+      "aria-label": "Title",
+      value: store.state.sessions.get(sessionId)?.title ?? "",
+      maxlength: 200,
+    });
     const form = h("form", { method: "dialog" }, h("h2", {}, "Rename session"), input,
-      h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"), h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Rename")));
+      h("div", { class: "dialog-actions" },
+        h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"),
+        h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Rename")));
     const dialog = openDialog({ label: "Rename session", className: "text-dialog" }, form);
     form.addEventListener("submit", () => input.value.trim() && actions.rename(sessionId, input.value.trim()));
     form.querySelector('[data-do="cancel"]')?.addEventListener("click", () => dialog.close());
@@ -125,16 +168,25 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
       { label: "New session", icon: "plus", hint: nav("N"), run: () => newSession(projectId) },
       { label: "Copy path", icon: "copy", run: () => void copy(project.path, "Path copied") },
       ...openEntries(store.state.hasDisplay, (target) => actions.openProjectIn(projectId, target)),
-      { label: "Defaults…", icon: "gear", run: () => openDefaults({ store, project, save: (defaults) => void actions.setDefaults(projectId, defaults) }) },
+      {
+        label: "Defaults…",
+        icon: "gear",
+        run: () => openDefaults({ store, project, save: (defaults) => void actions.setDefaults(projectId, defaults) }),
+      },
       "line",
       { label: "Remove from sidebar", icon: "close", run: () => remove(projectId) },
     ]);
   }
 
   /** @param {string} projectId */
-  const remove = (projectId) => removeProject({ store, projectId, remove: () => void actions.removeProject(projectId) });
+  const remove = (projectId) =>
+    removeProject({ store, projectId, remove: () => void actions.removeProject(projectId) });
 
-  const chooseProjectToRemove = () => openMenu({ x: innerWidth / 2 - 110, y: 104 }, "Remove project", store.state.projects.map(({ name, id }) => ({ label: name, icon: "folder", run: () => remove(id) })));
+  const chooseProjectToRemove = () => openMenu(
+    { x: innerWidth / 2 - 110, y: 104 },
+    "Remove project",
+    store.state.projects.map(({ name, id }) => ({ label: name, icon: "folder", run: () => remove(id) })),
+  );
 
   /** @param {string} sessionId @returns {MenuEntry[]} */
   function sessionEntries(sessionId) {
@@ -144,7 +196,10 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
       { label: "Copy session id", icon: "copy", run: () => void copy(sessionId, "Session id copied") },
       ...openEntries(store.state.hasDisplay, (target) => actions.openSessionIn(sessionId, target)),
       { label: "Archive", icon: "archive", run: () => void actions.archive(sessionId) },
-      ...(isTab ? /** @type {MenuEntry[]} */ (["line", { label: "Close tab", icon: "close", hint: nav("W"), run: () => close(sessionId) }]) : []),
+      ...(isTab ? /** @type {MenuEntry[]} */ ([
+        "line",
+        { label: "Close tab", icon: "close", hint: nav("W"), run: () => close(sessionId) },
+      ]) : []),
     ];
   }
 
@@ -152,7 +207,9 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
   function closeTabs(wanted) {
     const before = workspace.snapshot();
     const closed = workspace.keepOnly(wanted);
-    if (closed) toast(closed === 1 ? "1 tab closed" : `${closed} tabs closed`, { action: { label: "Undo", run: () => workspace.restore(before, () => true) } });
+    if (closed) toast(closed === 1
+      ? "1 tab closed"
+      : `${closed} tabs closed`, { action: { label: "Undo", run: () => workspace.restore(before, () => true) } });
   }
 
   /** Nothing is running in it and nothing waits in it. @param {string} id */
@@ -165,8 +222,18 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   /** What can be done with many tabs. @param {string | null} id The tab that stays. @returns {MenuEntry[]} */
   const manyTabsEntries = (id) => [
-    { label: "Close others", icon: "close", disabled: id === null || workspace.order().length < 2, run: () => closeOthers(id) },
-    { label: "Close finished", icon: "check", disabled: !workspace.order().some((other) => other !== id && isFinished(other)), run: () => closeFinished(id) },
+    {
+      label: "Close others",
+      icon: "close",
+      disabled: id === null || workspace.order().length < 2,
+      run: () => closeOthers(id),
+    },
+    {
+      label: "Close finished",
+      icon: "check",
+      disabled: !workspace.order().some((other) => other !== id && isFinished(other)),
+      run: () => closeFinished(id),
+    },
   ];
 
   /** Every tab with its project and its state. @param {Place} at */
@@ -176,16 +243,28 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
       const session = store.state.sessions.get(id);
       const project = store.project(session?.projectId ?? "")?.name ?? "";
       const attention = session?.attention ?? "idle";
-      return { label: session?.title ?? id, attention, note: [project, attention === "idle" ? "" : NAMES[attention]].filter(Boolean).join(" · "), checked: id === workspace.current(), run: () => open(id) };
+      return {
+        label: session?.title ?? id,
+        attention,
+        note: [project, attention === "idle" ? "" : NAMES[attention]].filter(Boolean).join(" · "),
+        checked: id === workspace.current(),
+        run: () => open(id),
+      };
     }),
   ], { wide: true, pinned: 2 });
 
-  /** New sessions of the project begin as this one is. @param {string} sessionId @param {Record<string, string>} options */
+  /**
+   * New sessions of the project begin as this one is.
+   * @param {string} sessionId
+   * @param {Record<string, string>} options
+   */
   async function makeDefaults(sessionId, options) {
     const session = store.state.sessions.get(sessionId);
     const project = session && store.project(session.projectId);
     if (!project) return;
-    if (await actions.setDefaults(project.id, { cliType: session.cliType, options })) toast(`New sessions in ${project.name} begin like this one`);
+    if (await actions.setDefaults(project.id, { cliType: session.cliType, options })) {
+      toast(`New sessions in ${project.name} begin like this one`);
+    }
   }
 
   /** @param {string} text @param {string} words */
@@ -196,16 +275,32 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     { label: "New session", icon: "plus", keys: nav("N"), run: () => newSession() },
     { label: "Add project…", icon: "folder", run: () => openAddProject(actions.adding()) },
     { label: "Review next session that needs you", icon: "arrow-down", keys: mod("J"), run: () => next() },
-    ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({ label: `Reconnect ${name}`, icon: "refresh", run: () => actions.reconnect(cliType) })),
+    ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({
+      label: `Reconnect ${name}`,
+      icon: "refresh",
+      run: () => actions.reconnect(cliType),
+    })),
     ...(store.state.projects.length ? [{ label: "Remove project…", icon: "close", run: chooseProjectToRemove }] : []),
-    ...(workspace.current() ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }] : []),
+    ...(workspace.current()
+      ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }]
+      : []),
     ...(workspace.order().length > 1 ? [
       { label: "All tabs…", icon: "layers", run: () => allTabsMenu({ x: innerWidth / 2 - 140, y: 104 }) },
       { label: "Close other tabs", icon: "close", run: () => closeOthers(workspace.current()) },
       { label: "Close finished tabs", icon: "check", run: () => closeFinished(workspace.current()) },
     ] : []),
-    ...(workspace.current() ? [{ label: "Copy conversation", icon: "copy", run: () => portlets.tellCurrent({ kind: "command", name: "copy-conversation" }) }] : []),
-    ...(workspace.current() && store.state.hasDisplay ? OPEN_TARGETS.map(([target, label, icon]) => ({ label, icon, run: () => actions.openSessionIn(workspace.current() ?? "", target) })) : []),
+    ...(workspace.current() ? [{
+      label: "Copy conversation",
+      icon: "copy",
+      run: () => portlets.tellCurrent({ kind: "command", name: "copy-conversation" }),
+    }] : []),
+    ...(workspace.current() && store.state.hasDisplay
+      ? OPEN_TARGETS.map(([target, label, icon]) => ({
+        label,
+        icon,
+        run: () => actions.openSessionIn(workspace.current() ?? "", target),
+      }))
+      : []),
     { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: toggleSidebar },
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
     { label: "Change theme", icon: "moon", run: changeTheme },
@@ -270,8 +365,9 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     /** @param {string} sessionId @param {import("../shared/bus.js").ToShell} message */
     fromPortlet(sessionId, message) {
       if (message.kind === "shortcut") run(message.name, message.index ?? 0);
-      else if (message.kind === "say") toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
-      else if (message.kind === "defaults") void makeDefaults(sessionId, message.options);
+      else if (message.kind === "say") {
+        toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
+      } else if (message.kind === "defaults") void makeDefaults(sessionId, message.options);
       else if (message.kind === "command") {
         if (message.name === "rename") renameDialog(sessionId);
         if (message.name === "archive") void actions.archive(sessionId);
@@ -297,7 +393,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     treeActions: {
       open, newSession, projectMenu,
       archive: (/** @type {string} */ id) => void actions.archive(id),
-      sessionMenu: (/** @type {Place} */ at, /** @type {string} */ id) => openMenu(at, store.state.sessions.get(id)?.title ?? "Session", sessionEntries(id)),
+      sessionMenu: (/** @type {Place} */ at, /** @type {string} */ id) =>
+        openMenu(at, store.state.sessions.get(id)?.title ?? "Session", sessionEntries(id)),
     },
   };
 }

@@ -9,17 +9,30 @@ import { openDialog } from "./dialog.js";
 const NONE = "";
 
 /**
- * @param {{ store: import("./store.js").Store, project: import("../shared/protocol.js").Project, save: (defaults: ProjectDefaults | undefined) => void }} deps
+ * @param {{
+ *   store: import("./store.js").Store,
+ *   project: import("../shared/protocol.js").Project,
+ *   save: (defaults: ProjectDefaults | undefined) => void,
+ * }} deps
  */
 export function openDefaults({ store, project, save }) {
   const known = project.defaults;
-  const options = new Map(Object.entries(known?.options ?? {}).flatMap(([id, value]) => (value === undefined ? [] : [[id, value]])));
-  const choices = store.state.agents.map(({ cliType, name }) => h("option", { value: cliType, selected: cliType === known?.cliType }, name));
+  const options = new Map(
+    Object.entries(known?.options ?? {}).flatMap(([id, value]) => (value === undefined ? [] : [[id, value]])),
+  );
+  const choices = store.state.agents.map(({ cliType, name }) =>
+    h("option", { value: cliType, selected: cliType === known?.cliType }, name));
   // One that is not offered any more is shown all the same, so that it can be seen and changed.
-  if (known && !store.agent(known.cliType)) choices.push(h("option", { value: known.cliType, selected: true }, known.cliType));
-  const agent = h("select", { name: "agent" }, h("option", { value: NONE, selected: !known }, "The agent used last"), ...choices);
+  if (known && !store.agent(known.cliType)) {
+    choices.push(h("option", { value: known.cliType, selected: true }, known.cliType));
+  }
+  const agent = h("select", { name: "agent" },
+    h("option", { value: NONE, selected: !known }, "The agent used last"),
+    ...choices);
   const list = h("ul", { class: "default-options" });
-  const note = h("p", { class: "dialog-note" }, "To set a mode or a model, choose it in a session and take Make these the project’s defaults from its More menu.");
+  const note = h("p", { class: "dialog-note" },
+    "To set a default mode or model, choose it in a session, then pick Make these the project’s defaults ",
+    "from its More menu.");
   const form = h("form", { method: "dialog" },
     h("h2", {}, `Defaults of ${project.name}`),
     h("label", { class: "default-agent" }, h("span", {}, "Agent"), agent), list, note,
@@ -33,7 +46,13 @@ export function openDefaults({ store, project, save }) {
     const shown = agent.value === known?.cliType ? [...options] : [];
     list.replaceChildren(...shown.map(([id, value]) => h("li", {},
       h("span", { class: "default-id" }, id), h("span", { class: "mono truncate", dir: "auto" }, value),
-      h("button", { class: "icon-button", type: "button", "data-do": "drop", "data-option": id, "aria-label": `Remove the default ${id}` }, icon("close")))));
+      h("button", {
+        class: "icon-button",
+        type: "button",
+        "data-do": "drop",
+        "data-option": id,
+        "aria-label": `Remove the default ${id}`,
+      }, icon("close")))));
     list.hidden = shown.length === 0;
   }
 
@@ -48,7 +67,9 @@ export function openDefaults({ store, project, save }) {
   });
   form.addEventListener("submit", () => {
     const cliType = agent.value;
-    save(cliType === NONE ? undefined : { cliType, options: cliType === known?.cliType ? Object.fromEntries(options) : {} });
+    save(cliType === NONE
+      ? undefined
+      : { cliType, options: cliType === known?.cliType ? Object.fromEntries(options) : {} });
   });
   draw();
   agent.focus();

@@ -4,7 +4,10 @@ import { h } from "../shared/dom.js";
 /** @type {(from: Element | null) => void} */
 let giveBack = () => {};
 
-/** @param {(from: Element | null) => void} give Gives focus to what had it before a dialog, or to what stands in its place. */
+/**
+ * @param {(from: Element | null) => void} give Gives focus to what had it before a dialog, or to what stands in its
+ *   place.
+ */
 export const giveFocusBackBy = (give) => void (giveBack = give);
 
 /**
@@ -34,6 +37,8 @@ export function openDialog({ label, className, closed }, ...children) {
  * @param {(string | Node)[]} keys
  * @param {string} words
  */
-export const hint = (keys, words) => h("span", { class: "hint" }, ...keys.map((key) => h("kbd", { class: "kbd", "aria-hidden": "true" }, key)), h("span", {}, words));
+export const hint = (keys, words) => h("span", { class: "hint" },
+  ...keys.map((key) => h("kbd", { class: "kbd", "aria-hidden": "true" }, key)),
+  h("span", {}, words));
 
 export const isOpen = () => document.querySelector("dialog[open]") !== null;

@@ -1,4 +1,5 @@
-// drawer.js: the sidebar of a narrow window. While it is open it lies over the page, and what it covers is out of reach.
+// drawer.js: the sidebar of a narrow window. While it is open it lies over the page, and what it covers is out of
+// reach.
 
 /** As in narrow.css. */
 const narrow = matchMedia("(max-width: 1023px)");

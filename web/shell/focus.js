@@ -1,4 +1,5 @@
-// focus.js: the regions of the window. It knows in what order F6 visits them, and where focus goes when what had it is gone.
+// focus.js: the regions of the window. It knows in what order F6 visits them, and where focus goes when what had it is
+// gone.
 
 /** @typedef {"side" | "tabs" | "log" | "input" | "page"} Name */
 /** @typedef {{ isThere: () => boolean, enter: () => void }} Region */
@@ -8,7 +9,13 @@
 const canBeSeen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.closest("[inert]") === null;
 
 /**
- * @param {{ sidebar: HTMLElement, rail: HTMLElement, topBar: HTMLElement, tabBar: HTMLElement, sheet: HTMLElement }} places
+ * @param {{
+ *   sidebar: HTMLElement,
+ *   rail: HTMLElement,
+ *   topBar: HTMLElement,
+ *   tabBar: HTMLElement,
+ *   sheet: HTMLElement,
+ * }} places
  * @param {{ enterTabs: () => void, enterSession: (part: "log" | "input") => void }} deps
  */
 export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTabs, enterSession }) {
@@ -24,12 +31,17 @@ export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTab
     page: { isThere: () => canBeSeen(sheet) && !inSession(), enter: () => sheet.focus() },
   };
   const order = /** @type {Name[]} */ (Object.keys(regions));
-  /** The part of a session that F6 was pressed in last; which one it is now, only the session knows. @type {"log" | "input"} */
+  /**
+   * The part of a session that F6 was pressed in last; which one it is now, only the session knows.
+   * @type {"log" | "input"}
+   */
   let part = "input";
 
   function enterSide() {
     const side = sides.find(canBeSeen);
-    const node = side === sidebar ? (sidebar.querySelector('#tree [tabindex="0"]') ?? sidebar.querySelector(".search")) : side?.querySelector("button");
+    const node = side === sidebar
+      ? (sidebar.querySelector('#tree [tabindex="0"]') ?? sidebar.querySelector(".search"))
+      : side?.querySelector("button");
     if (node instanceof HTMLElement) node.focus();
   }
 
@@ -61,7 +73,11 @@ export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTab
     isLost,
     /** @param {Name} region */
     enter: (region) => enterFirst([region]),
-    /** Goes to the next region that is there, or to the one before. @param {number} step @param {"log" | "input"} [from] */
+    /**
+     * Goes to the next region that is there, or to the one before.
+     * @param {number} step
+     * @param {"log" | "input"} [from]
+     */
     step(step, from) {
       part = from ?? part;
       const region = regionOf(document.activeElement);
@@ -69,7 +85,10 @@ export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTab
       const at = now ? order.indexOf(now) : step > 0 ? -1 : 0;
       enterFirst(order.map((_, tried) => /** @type {Name} */ (order.at((at + step * (tried + 1)) % order.length))));
     },
-    /** Does what may take away what has focus. Keys pressed next belong to what took its place. @param {() => void} change */
+    /**
+     * Does what may take away what has focus. Keys pressed next belong to what took its place.
+     * @param {() => void} change
+     */
     keep(change) {
       const region = regionOf(document.activeElement);
       change();

@@ -9,7 +9,16 @@ import { redraw } from "./redraw.js";
 /** @typedef {import("./store.js").Store} Store */
 
 /** How a state is said. @type {Record<string, string>} */
-const WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", missing: "Not installed", unknown: "Not known", login: "Not logged in" };
+const WORDS = {
+  connected: "Connected",
+  starting: "Starting",
+  reconnecting: "Reconnecting",
+  disconnected: "Disconnected",
+  idle: "Not running",
+  missing: "Not installed",
+  unknown: "Not known",
+  login: "Not logged in",
+};
 
 /** @param {AgentInfo} agent @param {Store} store */
 export function agentState(agent, { state }) {
@@ -25,10 +34,27 @@ export const agentStateWords = (agent, store) => WORDS[agentState(agent, store)]
  * @param {{ store: Store, reconnect: (cliType: string) => void, refresh: () => void, changeTheme: () => void }} deps
  */
 export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
-  const agents = h("button", { class: "footer-agents", type: "button", "aria-haspopup": "dialog", "aria-expanded": "false", "aria-label": "Agents" });
+  const agents = h("button", {
+    class: "footer-agents",
+    type: "button",
+    "aria-haspopup": "dialog",
+    "aria-expanded": "false",
+    "aria-label": "Agents",
+  });
   const picture = icon("moon");
-  const theme = h("button", { class: "icon-button", type: "button", "aria-label": "Change theme", title: "Change theme" }, picture);
-  const settings = h("button", { class: "icon-button", type: "button", "data-command": "settings", "aria-label": "Settings", title: "Settings" }, icon("gear"));
+  const theme = h("button", {
+    class: "icon-button",
+    type: "button",
+    "aria-label": "Change theme",
+    title: "Change theme",
+  }, picture);
+  const settings = h("button", {
+    class: "icon-button",
+    type: "button",
+    "data-command": "settings",
+    "aria-label": "Settings",
+    title: "Settings",
+  }, icon("gear"));
   root.append(agents, h("span", { class: "footer-space" }), theme, settings);
   /** @type {HTMLElement | null} */
   let popover = null;
@@ -83,7 +109,10 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
     update() {
       redraw(agents, store.state.agents.map((agent) => {
         const words = `${agent.name}: ${agentStateWords(agent, store)}`;
-        return h("span", { "data-key": agent.cliType, title: words }, mark(agent.cliType), h("span", { class: "dot", "data-state": agentState(agent, store) }), h("span", { class: "visually-hidden" }, words));
+        return h("span", { "data-key": agent.cliType, title: words },
+          mark(agent.cliType),
+          h("span", { class: "dot", "data-state": agentState(agent, store) }),
+          h("span", { class: "visually-hidden" }, words));
       }));
       agents.removeAttribute("aria-label");
       draw();
@@ -99,9 +128,17 @@ function card(agent, store) {
   return h("div", { class: "agent-card", "data-key": agent.cliType },
     mark(agent.cliType),
     h("span", { class: "agent-name" }, agent.name),
-    h("span", { class: "agent-state" }, h("span", { class: "dot", "data-state": state }), agentStateWords(agent, store)),
+    h("span", { class: "agent-state" },
+      h("span", { class: "dot", "data-state": state }),
+      agentStateWords(agent, store)),
     h("span", { class: "agent-version" }, agent.version ? `Version ${agent.version}` : (agent.program ?? "")),
-    state === "disconnected" ? h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "reconnect", "data-cli-type": agent.cliType }, "Reconnect") : null,
+    state === "disconnected" ? h("button", {
+      class: "button",
+      type: "button",
+      "data-kind": "secondary",
+      "data-do": "reconnect",
+      "data-cli-type": agent.cliType,
+    }, "Reconnect") : null,
     install ? commandLine(install) : null);
 }
 
@@ -109,6 +146,16 @@ function card(agent, store) {
 export function commandLine(command, words = false) {
   return h("div", { class: "command-line" }, h("code", {}, command),
     words
-      ? h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "copy", "data-text": command }, icon("copy"), h("span", { "data-copy-label": true }, "Copy"))
-      : h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "copy", "data-text": command, "aria-label": `Copy the command ${command}`, title: "Copy" }, icon("copy")));
+      ? h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "copy", "data-text": command },
+        icon("copy"),
+        h("span", { "data-copy-label": true }, "Copy"))
+      : h("button", {
+        class: "icon-button",
+        type: "button",
+        "data-size": "row",
+        "data-do": "copy",
+        "data-text": command,
+        "aria-label": `Copy the command ${command}`,
+        title: "Copy",
+      }, icon("copy")));
 }

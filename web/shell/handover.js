@@ -1,12 +1,13 @@
-// handover.js: hands on what the server says, in order and at most once per pause: a postMessage costs more than the few
-// words it carries while an agent writes. line.js hands on to the page, portlets.js to each session.
+// handover.js: hands on what the server says, in order and at most once per pause: a postMessage costs more than the
+// few words it carries while an agent writes. line.js hands on to the page, portlets.js to each session.
 
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 
 /**
  * @param {(messages: ServerFrame[]) => void} send
  * @param {() => number} pauseMs How long after the last time the next one may be.
- * @param {(first: ServerFrame, second: ServerFrame) => ServerFrame | null} [join] Two in a row as one, where that can be.
+ * @param {(first: ServerFrame, second: ServerFrame) => ServerFrame | null} [join] Two in a row as one, where that can
+ *   be.
  */
 export function createHandover(send, pauseMs, join = () => null) {
   /** @type {ServerFrame[]} */

@@ -1,8 +1,12 @@
-// hold.js: says when the rows of the sidebar must keep their places: while the user points at them, or walks them by keyboard.
+// hold.js: says when the rows of the sidebar must keep their places: while the user points at them, or walks them by
+// keyboard.
 
 /** @typedef {ReturnType<typeof watchHold>} Hold */
 
-/** Who has not moved the pointer or pressed a key for so long is not about to: what waits is shown then, even if it pushes rows down. */
+/**
+ * Who has not moved the pointer or pressed a key for so long is not about to: what waits is shown then, even if it
+ * pushes rows down.
+ */
 const REST_MS = 3000;
 
 /**
@@ -14,7 +18,8 @@ export function watchHold(root, released) {
   let rests = true;
   let timer = 0;
   // Rows that follow a key would leave the one who pressed it behind. A click moves focus on by itself.
-  const byKeyboard = () => root.contains(document.activeElement) && document.activeElement?.matches(":focus-visible") === true;
+  const byKeyboard = () =>
+    root.contains(document.activeElement) && document.activeElement?.matches(":focus-visible") === true;
 
   function stir() {
     rests = false;

@@ -9,7 +9,8 @@ import { reasonOf } from "./needs-you.js";
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("./store.js").Store} Store */
 /**
- * @typedef {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null, open: (sessionId: string) => void,
+ * @typedef {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null, open: (sessionId:
+ * string) => void,
  *   reconnect: (cliType: string) => void, seen: (sessionId: string) => void }} Deps
  */
 
@@ -24,7 +25,8 @@ export function mountInbox(roots, deps) {
   const badge = h("span", { class: "count-badge" });
   const markRead = h("button", { class: "link-button inbox-read", type: "button" }, "Mark all read");
   const count = h("span", { class: "inbox-count tabular" });
-  const waiting = mountList(roots.waiting, deps, h("h2", { id: "inbox-title" }, "Needs you"), badge, h("kbd", { class: "kbd", title: "Go to the next one" }, mod("J")));
+  const waiting = mountList(roots.waiting, deps, h("h2", { id: "inbox-title" },
+    "Needs you"), badge, h("kbd", { class: "kbd", title: "Go to the next one" }, mod("J")));
   const finished = mountList(roots.finished, deps, h("h2", { id: "finished-title" }, "Finished"), count, markRead);
   /** @type {Need[]} */
   let unread = [];
@@ -101,7 +103,12 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
   /** @param {Need} need */
   function create(need) {
     const agent = need.kind === "agent" ? need.agent.cliType : null;
-    return h("button", { class: "inbox-row", type: "button", "data-session": need.kind === "session" ? need.session.id : null, "data-cli-type": agent },
+    return h("button", {
+      class: "inbox-row",
+      type: "button",
+      "data-session": need.kind === "session" ? need.session.id : null,
+      "data-cli-type": agent,
+    },
       glyph("idle", { size: 16 }),
       h("span", { class: "inbox-title truncate", dir: "auto" }),
       h("span", { class: "inbox-time" }),
@@ -115,7 +122,9 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
     known = needs;
     const byKey = new Map(needs.map((need) => [need.key, need]));
     // In sight of a pointer that is about to press, nothing comes, goes or changes places.
-    if (hold.keepsAll() && !asked) return void order.forEach((key) => byKey.has(key) && draw(/** @type {Need} */ (byKey.get(key))));
+    if (hold.keepsAll() && !asked) {
+      return void order.forEach((key) => byKey.has(key) && draw(/** @type {Need} */ (byKey.get(key))));
+    }
     if (needs.length <= ROWS_MAX) all = false;
     const shown = all ? needs : needs.slice(0, ROWS_MAX);
     root.hidden = needs.length === 0;

@@ -1,5 +1,6 @@
-// line.js: one WebSocket, in whatever thread this runs: a worker where there is one. Frames are read and checked here, those in
-// a row that grow one text are joined, and they are handed on together. What a frame means is not its business.
+// line.js: one WebSocket, in whatever thread this runs: a worker where there is one. Frames are read and checked here,
+// those in a row that grow one text are joined, and they are handed on together. What a frame means is not its
+// business.
 import { parseServerFrame } from "../shared/messages.js";
 import { joinUpserts } from "../shared/patch.js";
 import { createHandover } from "./handover.js";
@@ -38,7 +39,9 @@ export function openLine(url, tell) {
 
 /** Growth of one text is one frame, however many it came in. @param {ServerFrame} first @param {ServerFrame} second */
 function join(first, second) {
-  if (first.type !== "session:upsert" || second.type !== "session:upsert" || first.sessionId !== second.sessionId) return null;
+  if (first.type !== "session:upsert" || second.type !== "session:upsert" || first.sessionId !== second.sessionId) {
+    return null;
+  }
   const payload = joinUpserts(first.payload, second.payload);
   return payload && { ...second, payload };
 }

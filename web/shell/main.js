@@ -36,30 +36,102 @@ const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const app = byId("app");
 const store = createStore();
 const workspace = createWorkspace(() => store.announce());
-const focus = createFocus({ sidebar: byId("sidebar"), rail: byId("rail"), topBar: byId("top-bar"), tabBar: byId("tab-bar"), sheet: byId("sheet") },
-  { enterTabs: () => tabBar.focusCurrent(), enterSession: (target) => portlets.tellCurrent({ kind: "focus", target }) });
-const drawer = mountDrawer(app, { sidebar: byId("sidebar"), covered: [find(document, ".skip-link"), ...["rail", "top-bar", "tab-bar", "notices", "sheet"].map(byId)], focus });
+const focus = createFocus({
+  sidebar: byId("sidebar"),
+  rail: byId("rail"),
+  topBar: byId("top-bar"),
+  tabBar: byId("tab-bar"),
+  sheet: byId("sheet"),
+},
+  {
+    enterTabs: () => tabBar.focusCurrent(),
+    enterSession: (target) => portlets.tellCurrent({ kind: "focus", target }),
+  });
+const drawer = mountDrawer(app, {
+  sidebar: byId("sidebar"),
+  covered: [find(document, ".skip-link"), ...["rail", "top-bar", "tab-bar", "notices", "sheet"].map(byId)],
+  focus,
+});
 const toast = mountToasts(byId("toasts"), { giveBack: focus.giveBack });
 const tellNotices = mountNotices(byId("notices"));
 const socket = createSocket({ heard, opened, lost });
 const offline = mountOffline(byId("offline"), { tryNow: socket.tryNow });
 const request = socket.request;
-const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id), focusProject: (id) => tree.focusProject(id), added: (id) => commands.projectAdded(id), prepared: () => portlets.whenPrepared() });
-const portlets = mountPortlets(byId("portlets"), { store, request, spoke: (sessionId, message) => commands.fromPortlet(sessionId, message) });
+const actions = createActions({
+  store,
+  workspace,
+  toast,
+  request,
+  open: (id) => commands.open(id),
+  focusProject: (id) => tree.focusProject(id),
+  added: (id) => commands.projectAdded(id),
+  prepared: () => portlets.whenPrepared(),
+});
+const portlets = mountPortlets(byId("portlets"), {
+  store,
+  request,
+  spoke: (sessionId, message) => commands.fromPortlet(sessionId, message),
+});
 const resize = mountResize(app, byId("separator"));
 const hold = watchHold(byId("lists"), () => {
   tree.release();
   inbox.update(needs, finished);
 });
-const inbox = mountInbox({ waiting: byId("inbox"), finished: byId("finished") }, { store, hold, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect, seen: actions.seen });
+const inbox = mountInbox({ waiting: byId("inbox"), finished: byId("finished") }, {
+  store,
+  hold,
+  activeSession: workspace.current,
+  open: (id) => commands.open(id),
+  reconnect: actions.reconnect,
+  seen: actions.seen,
+});
 const tree = mountTree(byId("tree"), { store, hold, activeSession: workspace.current });
-const footer = mountFooter(byId("footer"), { store, reconnect: actions.reconnect, refresh: actions.refreshAgents, changeTheme });
-const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), open: (id) => commands.open(id), newSession: (id) => commands.newSession(id) });
-const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { store, current: workspace.current, openCount: () => workspace.order().length });
+const footer = mountFooter(byId("footer"), {
+  store,
+  reconnect: actions.reconnect,
+  refresh: actions.refreshAgents,
+  changeTheme,
+});
+const sheet = mountSheet(byId("sheet"), {
+  store,
+  workspace,
+  actions,
+  show: (id) => portlets.show(id),
+  open: (id) => commands.open(id),
+  newSession: (id) => commands.newSession(id),
+});
+const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, {
+  store,
+  current: workspace.current,
+  openCount: () => workspace.order().length,
+});
 const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
-const notifier = createNotifier({ place: (session) => store.project(session.projectId)?.name ?? "", open: (id) => commands.open(id) });
+const notifier = createNotifier({
+  place: (session) => store.project(session.projectId)?.name ?? "",
+  open: (id) => commands.open(id),
+});
 const seen = watchSeen({ session: () => store.state.sessions.get(workspace.current() ?? ""), seen: actions.seen });
-const commands = createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, unseen: () => [...needs, ...finished], focusProject: (id) => tree.focusProject(id), focusNewSession: (id) => tree.focusNewSession(id), settings: () => void openSettings({ notifier, themeChanged, version: store.state.version, hasDisplay: store.state.hasDisplay, request }) });
+const commands = createCommands({
+  store,
+  workspace,
+  actions,
+  portlets,
+  focus,
+  drawer,
+  resize,
+  toast,
+  changeTheme,
+  unseen: () => [...needs, ...finished],
+  focusProject: (id) => tree.focusProject(id),
+  focusNewSession: (id) => tree.focusNewSession(id),
+  settings: () => void openSettings({
+    notifier,
+    themeChanged,
+    version: store.state.version,
+    hasDisplay: store.state.hasDisplay,
+    request,
+  }),
+});
 const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
 giveFocusBackBy((from) => void (sheet.focusStart() || focus.giveBack(from)));
 driveTree(byId("tree"), { ...tree, ...commands.treeActions });
@@ -122,9 +194,27 @@ function tabViews() {
   const start = workspace.currentStart();
   const open = workspace.order().flatMap((id) => {
     const session = store.state.sessions.get(id);
-    return session ? [{ id, title: session.title, cliType: session.cliType, attention: session.attention, current: id === current, provisional: false, controls: portlets.frameId(id) }] : [];
+    return session
+      ? [{
+        id,
+        title: session.title,
+        cliType: session.cliType,
+        attention: session.attention,
+        current: id === current,
+        provisional: false,
+        controls: portlets.frameId(id),
+      }]
+      : [];
   });
-  const starting = workspace.starts().map(({ key, cliType }) => ({ id: key, title: "New Session", cliType, attention: /** @type {const} */ ("starting"), current: key === start?.key, provisional: true, controls: "page" }));
+  const starting = workspace.starts().map(({ key, cliType }) => ({
+    id: key,
+    title: "New Session",
+    cliType,
+    attention: /** @type {const} */ ("starting"),
+    current: key === start?.key,
+    provisional: true,
+    controls: "page",
+  }));
   return [...open, ...starting];
 }
 
@@ -147,7 +237,9 @@ function showTitle() {
 /** @param {ServerFrame} frame */
 function heard(frame) {
   store.apply(frame);
-  if (frame.type === "error") return frame.sessionId ? portlets.deliver(frame) : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
+  if (frame.type === "error") return frame.sessionId
+    ? portlets.deliver(frame)
+    : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
   if (frame.type === "server:hello") greet(frame);
   if (frame.type === "project:added") void actions.listSessions(frame.project.id);
   if (frame.type === "session:archived") workspace.close(frame.sessionId);
@@ -156,7 +248,9 @@ function heard(frame) {
     workspace.rename(frame.sessionId, frame.newSessionId);
     portlets.rename(frame.sessionId, frame.newSessionId);
   }
-  if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) workspace.close(id);
+  if (frame.type === "project:removed") {
+    for (const id of workspace.order()) if (!store.state.sessions.has(id)) workspace.close(id);
+  }
   portlets.deliver(frame);
 }
 
@@ -165,7 +259,9 @@ function greet({ version, notices }) {
   pageVersion ??= version;
   tellNotices("server", notices.map((words) => ({ words })));
   const reload = { label: "Reload", run: () => location.reload() };
-  tellNotices("version", version === pageVersion ? [] : [{ words: `Liminal Builder ${version} is running. This page is of version ${pageVersion}.`, action: reload }]);
+  tellNotices("version", version === pageVersion
+    ? []
+    : [{ words: `Liminal Builder ${version} is running. This page is of version ${pageVersion}.`, action: reload }]);
 }
 
 async function opened() {

@@ -12,7 +12,8 @@ import { needsYou, urgency } from "../shared/attention.js";
 export const sinceOf = (session) => session.since ?? session.lastActiveAt;
 
 /**
- * What waits for the user: agents that were lost with sessions on them, then requests, then errors; oldest first within a kind.
+ * What waits for the user: agents that were lost with sessions on them, then requests, then errors; oldest first within
+ * a kind.
  * @param {Iterable<SessionSummary>} sessions
  * @param {AgentInfo[]} agents
  * @param {string | null} [watched] The session before the user's eyes: how its turn ended is seen as it happens, and a
@@ -27,7 +28,9 @@ export function listNeeds(sessions, agents, watched = null) {
   for (const session of sessions) {
     const isSeen = session.id === watched && session.attention !== "needs_permission";
     if (needsYou(session.attention) && !isSeen) waiting.push(needOf(session));
-    if (session.attention === "disconnected") lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
+    if (session.attention === "disconnected") {
+      lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
+    }
   }
   waiting.sort((a, b) => rank(a) - rank(b) || oldestFirst(a, b));
   /** @type {Need[]} */
@@ -49,7 +52,9 @@ export function listNeeds(sessions, agents, watched = null) {
  */
 export function listFinished(sessions, watched = null) {
   const finished = [];
-  for (const session of sessions) if (session.attention === "finished" && session.id !== watched) finished.push(needOf(session));
+  for (const session of sessions) {
+    if (session.attention === "finished" && session.id !== watched) finished.push(needOf(session));
+  }
   return finished.sort(oldestFirst);
 }
 
@@ -68,7 +73,11 @@ const oldestFirst = (a, b) => a.since.localeCompare(b.since);
  */
 export function reasonOf({ attention, reason }) {
   if (reason) return reason;
-  return { needs_permission: "Waits for your decision", error: "Turn failed", finished: "Finished" }[/** @type {string} */ (attention)] ?? "";
+  return {
+    needs_permission: "Waits for your decision",
+    error: "Turn failed",
+    finished: "Finished",
+  }[/** @type {string} */ (attention)] ?? "";
 }
 
 /** @param {import("./store.js").Store} store */

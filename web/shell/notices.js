@@ -28,15 +28,35 @@ export function mountNotices(root) {
   });
 
   function draw() {
-    shown = [...told.values()].flat().filter(({ words }, at, all) => !known.has(words) && all.findIndex((other) => other.words === words) === at);
+    shown = [...told.values()]
+      .flat()
+      .filter(({ words }, at, all) => !known.has(words) && all.findIndex((other) => other.words === words) === at);
     root.hidden = shown.length === 0;
     redraw(root, shown.map(({ words, action }, index) => h("div", { class: "lasting-notice", "data-key": words },
       icon("info"), h("span", { class: "notice-words" }, words),
-      action ? h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "act", "data-index": index }, action.label) : null,
-      h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "dismiss", "data-index": index, "aria-label": `Dismiss: ${words}`, title: "Dismiss" }, icon("close")))));
+      action ? h("button", {
+        class: "button",
+        type: "button",
+        "data-kind": "secondary",
+        "data-do": "act",
+        "data-index": index,
+      }, action.label) : null,
+      h("button", {
+        class: "icon-button",
+        type: "button",
+        "data-size": "row",
+        "data-do": "dismiss",
+        "data-index": index,
+        "aria-label": `Dismiss: ${words}`,
+        title: "Dismiss",
+      }, icon("close")))));
   }
 
-  /** Says what there is to say now, in place of what the same one said before. @param {string} who @param {Notice[]} notices */
+  /**
+   * Says what there is to say now, in place of what the same one said before.
+   * @param {string} who
+   * @param {Notice[]} notices
+   */
   return function tell(who, notices) {
     told.set(who, notices);
     draw();

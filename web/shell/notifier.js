@@ -23,7 +23,10 @@ export function createNotifier({ place, open }) {
       if (document.visibilityState !== "hidden" || !isOn()) return;
       for (const session of turned.filter(({ attention }) => isUnseen(attention))) {
         // One per session, however many windows know of it.
-        const note = new Notification(session.title, { body: `${reasonOf(session)} · ${place(session)}`, tag: session.id });
+        const note = new Notification(session.title, {
+          body: `${reasonOf(session)} · ${place(session)}`,
+          tag: session.id,
+        });
         note.addEventListener("click", () => {
           window.focus();
           note.close();

@@ -10,7 +10,10 @@ export function mountOffline(root, { tryNow }) {
   return {
     /** @param {boolean} refused It is there, but lets this browser not in. */
     show(refused) {
-      const now = refused ? "Liminal Builder does not know this browser any more. Run liminal-builder open, or open the link it printed when it started." : "Liminal Builder is not running. Trying again…";
+      const now = refused
+        ? "This browser is no longer signed in to Liminal Builder. "
+          + "Run liminal-builder open, or open the link it printed when it started."
+        : "Liminal Builder is not running. Trying again…";
       if (!root.hidden && words.textContent === now) return;
       words.textContent = now;
       if (root.hidden) reconcile(root, [glyph("reconnecting"), words, button]);

@@ -33,7 +33,13 @@ export function createPathField({ complete, submit, changed }) {
   const id = `path-${(fields += 1)}`;
   const ghost = h("span", { class: "path-ghost", "aria-hidden": "true" });
   const input = h("input", {
-    class: "path-input", id, type: "text", role: "combobox", "aria-label": "Directory", "aria-autocomplete": "both", "aria-expanded": "false",
+    class: "path-input",
+    id,
+    type: "text",
+    role: "combobox",
+    "aria-label": "Directory",
+    "aria-autocomplete": "both",
+    "aria-expanded": "false",
     "aria-controls": `${id}-list`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: HOME,
   });
   const tab = h("kbd", { class: "kbd", "aria-hidden": "true" }, "Tab");
@@ -44,7 +50,9 @@ export function createPathField({ complete, submit, changed }) {
   /** @type {PathCompletion[]} */
   let options = [];
   let active = 0;
-  /** The user moved in the list. Only then does Enter mean the directory that is marked there; else it means the text. */
+  /**
+   * The user moved in the list. Only then does Enter mean the directory that is marked there; else it means the text.
+   */
   let chosen = false;
   let asked = 0;
 
@@ -81,9 +89,11 @@ export function createPathField({ complete, submit, changed }) {
       active = chosen ? (active + step + options.length) % options.length : step > 0 ? 0 : options.length - 1;
       chosen = true;
       draw();
-    } else if (event.key === "Tab" && !event.shiftKey && options[active] && options[active]?.path !== input.value) take(options[active]);
-    else if (event.key === "ArrowRight" && rest() && input.selectionStart === input.value.length) take(options[active]);
-    else if (event.key === "Enter") submit();
+    } else if (event.key === "Tab" && !event.shiftKey && options[active] && options[active]?.path !== input.value) {
+      take(options[active]);
+    } else if (event.key === "ArrowRight" && rest() && input.selectionStart === input.value.length) {
+      take(options[active]);
+    } else if (event.key === "Enter") submit();
     else return;
     event.preventDefault();
   }
@@ -126,10 +136,20 @@ export function createPathField({ complete, submit, changed }) {
     const cut = option.path.replace(/\/$/, "").lastIndexOf("/") + 1;
     const name = option.path.slice(cut);
     const matched = typed.slice(cut).length;
-    return h("div", { class: "path-option", role: "option", id: `${id}-${index}`, "data-index": index, "aria-selected": String(chosen && index === active), "data-offered": !chosen && index === active && typed !== option.path, "data-known": option.isProject },
+    return h("div", {
+      class: "path-option",
+      role: "option",
+      id: `${id}-${index}`,
+      "data-index": index,
+      "aria-selected": String(chosen && index === active),
+      "data-offered": !chosen && index === active && typed !== option.path,
+      "data-known": option.isProject,
+    },
       icon("folder"),
       h("span", { class: "path-name truncate" }, h("b", {}, name.slice(0, matched)), name.slice(matched)),
-      option.isProject ? h("span", { class: "path-note" }, "Already added") : option.isRepository ? h("span", { class: "path-note" }, "git") : null);
+      option.isProject ? h("span", { class: "path-note" }, "Already added")
+        : option.isRepository ? h("span", { class: "path-note" }, "git")
+        : null);
   }
 
   /** @param {string} text */

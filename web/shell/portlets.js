@@ -12,15 +12,37 @@ import { RequestError } from "./socket.js";
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {import("./store.js").Store} Store */
 /**
- * `asked`: its page was asked of a server that is there. `ready`: the page is there, for the `loads`th time. `wanted`: its
- * session is to be shown. `instance` and `seq`: how far this page has heard, and of which run of the server.
- * @typedef {{ sessionId: string, frame: HTMLIFrameElement, asked: boolean, ready: boolean, loads: number, wanted: boolean, seq: number, instance: string, focus: ToPortlet | null, handover: ReturnType<typeof createHandover> }} Portlet
+ * `asked`: its page was asked of a server that is there. `ready`: the page is there, for the `loads`th time. `wanted`:
+ * its session is to be shown. `instance` and `seq`: how far this page has heard, and of which run of the server.
+ * @typedef {{
+ *   sessionId: string,
+ *   frame: HTMLIFrameElement,
+ *   asked: boolean,
+ *   ready: boolean,
+ *   loads: number,
+ *   wanted: boolean,
+ *   seq: number,
+ *   instance: string,
+ *   focus: ToPortlet | null,
+ *   handover: ReturnType<typeof createHandover>,
+ * }} Portlet
  */
 
 /** What a portlet may ask of the server, always about its own session. */
-const ALLOWED = new Set(["session:send", "session:cancel", "session:page", "session:output", "session:set-option", "session:reconnect", "session:rename", "session:archive"]);
+const ALLOWED = new Set([
+  "session:send",
+  "session:cancel",
+  "session:page",
+  "session:output",
+  "session:set-option",
+  "session:reconnect",
+  "session:rename",
+  "session:archive",
+]);
 
-/** What the server says reaches a portlet so often: in view as soon as they come, behind the others when there is time. */
+/**
+ * What the server says reaches a portlet so often: in view as soon as they come, behind the others when there is time.
+ */
 const SEEN_MS = 0;
 const UNSEEN_MS = 250;
 
@@ -120,7 +142,9 @@ export function mountPortlets(root, { store, request, spoke }) {
     try {
       await request({ type: "session:open", sessionId, ...since });
     } catch (error) {
-      if (error instanceof RequestError && error.error.code !== "OFFLINE") tell(portlet, { kind: "failed", error: /** @type {any} */ (error.error) });
+      if (error instanceof RequestError && error.error.code !== "OFFLINE") {
+        tell(portlet, { kind: "failed", error: /** @type {any} */ (error.error) });
+      }
     }
   }
 
@@ -169,15 +193,30 @@ export function mountPortlets(root, { store, request, spoke }) {
   /** @returns {Portlet} */
   function load() {
     const frame = h("iframe", { class: "spare-portlet", id: `portlet-${(frames += 1)}`, title: "Session" });
-    const handover = createHandover((messages) => tellPortlet(frame.contentWindow, { kind: "server", messages }), () => (portlet.sessionId === current ? SEEN_MS : UNSEEN_MS));
+    const handover = createHandover((messages) => tellPortlet(frame.contentWindow, { kind: "server", messages }), () =>
+      (portlet.sessionId === current ? SEEN_MS : UNSEEN_MS));
     /** @type {Portlet} */
-    const portlet = { sessionId: "", frame, asked: false, ready: false, loads: 0, wanted: false, seq: 0, instance: "", focus: null, handover };
+    const portlet = {
+      sessionId: "",
+      frame,
+      asked: false,
+      ready: false,
+      loads: 0,
+      wanted: false,
+      seq: 0,
+      instance: "",
+      focus: null,
+      handover,
+    };
     ask(portlet);
     root.append(frame);
     return portlet;
   }
 
-  /** Asks for its page; without a server it would only get the browser's page for a site that is not there. @param {Portlet} portlet */
+  /**
+   * Asks for its page; without a server it would only get the browser's page for a site that is not there.
+   * @param {Portlet} portlet
+   */
   function ask(portlet) {
     portlet.asked = online;
     portlet.ready = false;
@@ -204,13 +243,20 @@ export function mountPortlets(root, { store, request, spoke }) {
   return {
     /** @param {string} sessionId */
     frameId: (sessionId) => portlets.get(sessionId)?.frame.id ?? null,
-    /** Loads those that an agent serves when there is time, so that they are shown at once later. @param {string[]} sessionIds */
+    /**
+     * Loads those that an agent serves when there is time, so that they are shown at once later.
+     * @param {string[]} sessionIds
+     */
     prepare(sessionIds) {
-      const isLive = (/** @type {string} */ id) => ["live", "resumed"].includes(store.state.sessions.get(id)?.continuity ?? "");
+      const isLive = (/** @type {string} */ id) =>
+        ["live", "resumed"].includes(store.state.sessions.get(id)?.continuity ?? "");
       waiting = sessionIds.filter((id) => isLive(id) && !portlets.get(id)?.wanted).slice(0, PREPARED_MAX);
       loadMore();
     },
-    /** A page is loaded for the session that is opened next, so that keys pressed then reach it. @returns {Promise<void>} */
+    /**
+     * A page is loaded for the session that is opened next, so that keys pressed then reach it.
+     * @returns {Promise<void>}
+     */
     async whenPrepared() {
       spare ??= load();
       if (!spare.ready) await new Promise((resolve) => {
@@ -272,8 +318,8 @@ export function mountPortlets(root, { store, request, spoke }) {
       if (online === now) return;
       online = now;
       for (const portlet of all()) {
-        // What was on its way will not come. What was not asked for can be had now, and so can a page in whose place the
-        // browser put one of its own, which we may not look into.
+        // What was on its way will not come. What was not asked for can be had now, and so can a page in whose place
+        // the browser put one of its own, which we may not look into.
         if (!online && !portlet.ready) portlet.asked = false;
         else if (online && (!portlet.asked || portlet.frame.contentDocument === null)) ask(portlet);
       }

@@ -13,7 +13,9 @@ const NOTES = { removed: "Removed from the sidebar", agent: "Used by an agent" }
  */
 export function createRecentList({ recent, home, choose }) {
   const list = h("div", { class: "recent-list" });
-  const root = h("section", { class: "recent", "aria-label": "Recent directories", hidden: true }, h("h3", {}, "Recent"), list);
+  const root = h("section", { class: "recent", "aria-label": "Recent directories", hidden: true },
+    h("h3", {}, "Recent"),
+    list);
   let wanted = true;
   list.addEventListener("click", (event) => {
     const path = closest(event, "[data-path]")?.dataset.path;
@@ -23,7 +25,9 @@ export function createRecentList({ recent, home, choose }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     const rows = /** @type {HTMLElement[]} */ ([...list.children]);
-    rows.at((rows.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step + rows.length) % rows.length)?.focus();
+    rows.at(
+      (rows.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step + rows.length) % rows.length,
+    )?.focus();
     event.preventDefault();
   });
 

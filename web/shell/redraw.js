@@ -1,13 +1,13 @@
-// redraw.js: draws anew without taking away what is there. What stands for the same thing stays the same node, so that a
-// press that began on it ends on it, it keeps focus, and what turns goes on turning.
+// redraw.js: draws anew without taking away what is there. What stands for the same thing stays the same node, so that
+// a press that began on it ends on it, it keeps focus, and what turns goes on turning.
 import { reconcile, setAttribute } from "../shared/dom.js";
 
 /** Written by the menu that is open at a button, and nobody else's to take away. */
 const OF_MENUS = "aria-expanded";
 
 /**
- * Makes what is in `root` equal to `nodes`. Two nodes stand for the same thing if they have the same `data-key`, or, where they
- * have none, the same name and the same place among those of that name.
+ * Makes what is in `root` equal to `nodes`. Two nodes stand for the same thing if they have the same `data-key`, or,
+ * where they have none, the same name and the same place among those of that name.
  * @param {Element} root
  * @param {Iterable<Node>} nodes
  */
@@ -38,7 +38,9 @@ function byKey(nodes) {
 function become(old, node) {
   if (old === node || old.isEqualNode(node)) return old;
   if (old instanceof Element && node instanceof Element) {
-    for (const name of old.getAttributeNames()) if (name !== OF_MENUS && !node.hasAttribute(name)) old.removeAttribute(name);
+    for (const name of old.getAttributeNames()) {
+      if (name !== OF_MENUS && !node.hasAttribute(name)) old.removeAttribute(name);
+    }
     for (const { name, value } of node.attributes) if (name !== OF_MENUS) setAttribute(old, name, value);
     redraw(old, [...node.childNodes]);
   } else old.nodeValue = node.nodeValue;

@@ -10,11 +10,17 @@ import { openDialog } from "./dialog.js";
  */
 export function removeProject({ store, projectId, remove }) {
   const project = store.project(projectId);
-  const working = store.sessionsOf(projectId).filter(({ attention }) => attention === "working" || attention === "needs_permission").length;
+  const working = store.sessionsOf(projectId).filter(({ attention }) =>
+    attention === "working" || attention === "needs_permission").length;
   if (!project || working === 0) return remove();
+  const turns = working === 1 ? "A turn is" : `${working} turns are`;
   const form = h("form", { method: "dialog" }, h("h2", {}, `Remove ${project.name} from the sidebar?`),
-    h("p", {}, `${working === 1 ? "A turn is still running in it and will be stopped" : `${working} turns are still running in it and will be stopped`}. Nothing is deleted: add the directory again and its sessions are back.`),
-    h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"), h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Remove")));
+    h("p", {},
+      `${turns} still running in it and will be stopped. `,
+      "Nothing is deleted: add the directory again and its sessions are back."),
+    h("div", { class: "dialog-actions" },
+      h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"),
+      h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Remove")));
   const dialog = openDialog({ label: "Remove project", className: "text-dialog" }, form);
   form.addEventListener("submit", remove);
   form.querySelector('[data-do="cancel"]')?.addEventListener("click", () => dialog.close());

@@ -1,12 +1,15 @@
-// review.js: which session the key for "next that needs you" goes to. Each is visited once, in order, however fast the key is
-// pressed: one that was only passed by is still unread, but it is not the next one again.
+// review.js: which session the key for "next that needs you" goes to. Each is visited once, in order, however fast the
+// key is pressed: one that was only passed by is still unread, but it is not the next one again.
 import { sinceOf } from "./needs-you.js";
 
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
 
 export function createReview() {
-  /** What was visited in this round, and since when it waited then: what asks again is new. @type {Map<string, string>} */
+  /**
+   * What was visited in this round, and since when it waited then: what asks again is new.
+   * @type {Map<string, string>}
+   */
   const visited = new Map();
 
   /**

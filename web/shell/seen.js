@@ -3,7 +3,12 @@ import { isUnseen } from "../shared/attention.js";
 
 const IN_VIEW_MS = 1000;
 
-/** @param {{ session: () => import("../shared/protocol.js").SessionSummary | undefined, seen: (sessionId: string) => void }} deps */
+/**
+ * @param {{
+ *   session: () => import("../shared/protocol.js").SessionSummary | undefined,
+ *   seen: (sessionId: string) => void,
+ * }} deps
+ */
 export function watchSeen({ session, seen }) {
   /** @type {{ id: string, timer: number } | null} */
   let watching = null;

@@ -9,21 +9,38 @@ import { createOpenersSection } from "./settings-openers.js";
 const THEMES = [["system", "As the system"], ["dark", "Dark"], ["light", "Light"]];
 
 /**
- * @param {{ notifier: ReturnType<typeof import("./notifier.js").createNotifier>, themeChanged: () => void, version: string, hasDisplay: boolean, request: import("./settings-openers.js").Request }} deps
+ * @param {{
+ *   notifier: ReturnType<typeof import("./notifier.js").createNotifier>,
+ *   themeChanged: () => void,
+ *   version: string,
+ *   hasDisplay: boolean,
+ *   request: import("./settings-openers.js").Request,
+ * }} deps
  */
 export function openSettings({ notifier, themeChanged, version, hasDisplay, request }) {
   const themes = THEMES.map(([value, words]) => h("label", { class: "setting-choice" },
     h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), words));
-  const box = h("input", { type: "checkbox", name: "notifications", checked: notifier.isOn(), disabled: !notifier.isPossible(), "aria-describedby": "notifications-note" });
+  const box = h("input", {
+    type: "checkbox",
+    name: "notifications",
+    checked: notifier.isOn(),
+    disabled: !notifier.isPossible(),
+    "aria-describedby": "notifications-note",
+  });
   const note = h("p", { class: "setting-note", id: "notifications-note", role: "status" }, noteOf(notifier));
   const form = h("form", { method: "dialog" },
     h("div", { class: "dialog-body" },
       h("h2", {}, "Settings"),
       h("fieldset", {}, h("legend", {}, "Theme"), ...themes),
-      h("fieldset", {}, h("legend", {}, "Notifications"), h("label", { class: "setting-choice" }, box, "Desktop notifications"), note),
+      h("fieldset", {},
+        h("legend", {}, "Notifications"),
+        h("label", { class: "setting-choice" }, box, "Desktop notifications"),
+        note),
       createOpenersSection({ hasDisplay, request }),
       createBrowsers()),
-    h("div", { class: "dialog-foot" }, h("span", {}, version ? `Liminal Builder ${version}` : ""), h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
+    h("div", { class: "dialog-foot" },
+      h("span", {}, version ? `Liminal Builder ${version}` : ""),
+      h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
   const dialog = openDialog({ label: "Settings", className: "settings" }, form);
   form.addEventListener("change", async (event) => {
     const input = event.target;

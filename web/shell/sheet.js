@@ -11,8 +11,12 @@ import { redraw } from "./redraw.js";
 /**
  * @param {HTMLElement} root
  * @param {{
- *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
- *   show: (sessionId: string | null) => void, open: (sessionId: string) => void, newSession: (projectId?: string) => void,
+ *   store: import("./store.js").Store,
+ *   workspace: import("./workspace.js").Workspace,
+ *   actions: import("./actions.js").Actions,
+ *   show: (sessionId: string | null) => void,
+ *   open: (sessionId: string) => void,
+ *   newSession: (projectId?: string) => void,
  * }} deps
  */
 export function mountSheet(root, { store, workspace, actions, show, open, newSession }) {
@@ -33,7 +37,10 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
   // Whoever types on after the picker means the new session, also before its page is drawn.
   addEventListener("keydown", (event) => {
     const start = workspace.currentStart();
-    const isTyped = (event.key.length === 1 || event.key === "Enter") && !event.ctrlKey && !event.metaKey && !event.altKey;
+    const isTyped = (event.key.length === 1 || event.key === "Enter")
+      && !event.ctrlKey
+      && !event.metaKey
+      && !event.altKey;
     if (!start || !isTyped || isOpen() || document.activeElement?.matches("input, textarea")) return;
     if (entered === start.key && document.activeElement !== document.body) return;
     draw([], []);
@@ -71,7 +78,13 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     }
   });
 
-  /** The page that is to be seen; none where the session itself is. @param {Need[]} needs @param {Need[]} finished @param {string | null} current @returns {Node | null} */
+  /**
+   * The page that is to be seen; none where the session itself is.
+   * @param {Need[]} needs
+   * @param {Need[]} finished
+   * @param {string | null} current
+   * @returns {Node | null}
+   */
   function pageOf(needs, finished, current) {
     const start = workspace.currentStart();
     const failure = workspace.failure();
@@ -96,7 +109,9 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     const start = workspace.currentStart();
     const field = page.querySelector(".start-input");
     // A page that is drawn anew starts with what was typed for its session.
-    if (start && field instanceof HTMLTextAreaElement && field.value !== workspace.draft(start.key)) field.value = workspace.draft(start.key);
+    if (start && field instanceof HTMLTextAreaElement && field.value !== workspace.draft(start.key)) {
+      field.value = workspace.draft(start.key);
+    }
     if (start && entered !== start.key && !isOpen()) focusStart();
     if (fresh) firstRun.offer();
     if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();

@@ -1,4 +1,5 @@
-// shortcuts.js: the list of all keys. Which key does what is in keys.js and commands.js; a test holds this list against them.
+// shortcuts.js: the list of all keys. Which key does what is in keys.js and commands.js; a test holds this list against
+// them.
 import { h } from "../shared/dom.js";
 import { isMac, mod, nav } from "../shared/keys.js";
 import { hint, openDialog } from "./dialog.js";
@@ -44,7 +45,9 @@ export function openShortcuts() {
       h("div", { class: "shortcut-groups" }, ...GROUPS.map(({ title, keys }) => h("section", {}, h("h3", {}, title),
         h("dl", {}, ...keys.map(([names, words]) => h("div", { class: "shortcut" },
           h("dt", {}, ...names.map((name) => h("kbd", { class: "kbd" }, name))), h("dd", {}, words)))))))),
-    h("div", { class: "dialog-foot" }, h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "close"))));
+    h("div", { class: "dialog-foot" },
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" },
+        hint(["Esc"], "close"))));
   const close = dialog.querySelector('[data-do="cancel"]');
   close?.addEventListener("click", () => dialog.close());
   if (close instanceof HTMLElement) close.focus();

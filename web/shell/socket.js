@@ -1,6 +1,6 @@
-// socket.js: the page's one connection. Requests become promises; a lost connection is tried again for ever. The WebSocket
-// itself is in line.js, which runs in a worker.
-// Whether the server is there again is asked by a plain request: browsers hold back a WebSocket after many that failed.
+// socket.js: the page's one connection. Requests become promises; a lost connection is tried again for ever. The
+// WebSocket itself is in line.js, which runs in a worker. Whether the server is there again is asked by a plain
+// request: browsers hold back a WebSocket after many that failed.
 import { createPolicy } from "../shared/trusted.js";
 import { openLine } from "./line.js";
 
@@ -17,7 +17,9 @@ const workers = createPolicy("liminal-worker", { scriptUrl: () => WORKER });
 const RETRY_MS = [500, 1000, 1500];
 /** The pause in a window that nobody sees. */
 const HIDDEN_MS = 5000;
-/** The pauses of a window that is not let in: only a person can change that. The first may be a server that just starts. */
+/**
+ * The pauses of a window that is not let in: only a person can change that. The first may be a server that just starts.
+ */
 const REFUSED_MS = [1500, 5000, 10_000, 30_000];
 
 /** For the server to greet. It does so at once: one that takes longer does not work, or is another program. */
@@ -151,7 +153,8 @@ export function createSocket({ heard, opened, lost }) {
     /** Looks for the server at once, if it is away. */
     tryNow,
     /**
-     * Asks the server. While the connection is being made the question waits for it: a page is seen a moment before it is connected.
+     * Asks the server. While the connection is being made the question waits for it: a page is seen a moment before it
+     * is connected.
      * @param {ClientMessage} message
      * @returns {Promise<ServerFrame>}
      */
@@ -172,8 +175,8 @@ export function createSocket({ heard, opened, lost }) {
 }
 
 /**
- * A line to the server in a thread of its own, so that a flood of small frames does not take the page's time; in this one
- * where there is none to be had.
+ * A line to the server in a thread of its own, so that a flood of small frames does not take the page's time; in this
+ * one where there is none to be had.
  * @param {string} url
  * @param {(news: import("./line.js").LineNews) => void} tell
  * @returns {import("./line.js").Line}

@@ -178,7 +178,8 @@ export function createStore() {
         if (frame.sessionId === undefined) state.agentStatuses.set(frame.cliType, frame);
         else state.sessionStatuses.set(frame.sessionId, frame);
         if (frame.sessionId === undefined) {
-          state.agents = state.agents.map((agent) => (agent.cliType === frame.cliType ? { ...agent, status: frame.status } : agent));
+          state.agents = state.agents.map((agent) =>
+            (agent.cliType === frame.cliType ? { ...agent, status: frame.status } : agent));
         }
         changes.agents = true;
         break;
@@ -215,7 +216,9 @@ export function createStore() {
       if (!state.online) return;
       state.online = false;
       changes.agents = true;
-      for (const session of [...state.busy.values()]) if (ALIVE.has(session.attention)) put({ ...session, attention: "idle" });
+      for (const session of [...state.busy.values()]) {
+        if (ALIVE.has(session.attention)) put({ ...session, attention: "idle" });
+      }
       announce();
     },
     sessionsOf,

@@ -7,13 +7,25 @@ import { driveTabDrag } from "./tab-drag.js";
 import { tabWidths } from "./tab-widths.js";
 
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
-/** @typedef {{ id: string, title: string, cliType: string, attention: Attention, current: boolean, provisional: boolean, controls: string | null }} TabView */
+/**
+ * @typedef {{
+ *   id: string,
+ *   title: string,
+ *   cliType: string,
+ *   attention: Attention,
+ *   current: boolean,
+ *   provisional: boolean,
+ *   controls: string | null,
+ * }} TabView
+ */
 /**
  * @typedef {{ activate: (id: string) => void, close: (id: string) => void, move: (id: string, to: number) => void,
  *   menu: (id: string, at: { x: number, y: number }) => void }} TabActions
  */
 
-/** What a tab holds beside its title: borders, padding, mark, glyph and ×, and the gaps between them; as in tabs.css. */
+/**
+ * What a tab holds beside its title: borders, padding, mark, glyph and ×, and the gaps between them; as in tabs.css.
+ */
 const AROUND_TITLE_PX = 2 + 9 + 14 + 8 + 8 + 16 + 22;
 /** The gap between the parts of the bar. */
 const BAR_GAP_PX = 4;
@@ -23,10 +35,31 @@ const BAR_GAP_PX = 4;
  * @param {TabActions} actions
  */
 export function mountTabBar(root, actions) {
-  const show = h("button", { class: "icon-button show-sidebar", type: "button", "data-command": "sidebar", "aria-label": "Show sidebar", title: "Show sidebar" }, icon("sidebar"));
+  const show = h("button", {
+    class: "icon-button show-sidebar",
+    type: "button",
+    "data-command": "sidebar",
+    "aria-label": "Show sidebar",
+    title: "Show sidebar",
+  }, icon("sidebar"));
   const strip = h("div", { class: "tab-strip", role: "tablist", "aria-label": "Open sessions" });
-  const add = h("button", { class: "icon-button new-tab", type: "button", "data-command": "new-session", "aria-label": "New session", title: `New session (${nav("N")})` }, icon("plus"));
-  const all = h("button", { class: "icon-button all-tabs", type: "button", "data-command": "open-sessions", "aria-label": "All tabs", title: "All tabs", "aria-haspopup": "menu", "aria-expanded": "false", hidden: true }, icon("chevron-down"));
+  const add = h("button", {
+    class: "icon-button new-tab",
+    type: "button",
+    "data-command": "new-session",
+    "aria-label": "New session",
+    title: `New session (${nav("N")})`,
+  }, icon("plus"));
+  const all = h("button", {
+    class: "icon-button all-tabs",
+    type: "button",
+    "data-command": "open-sessions",
+    "aria-label": "All tabs",
+    title: "All tabs",
+    "aria-haspopup": "menu",
+    "aria-expanded": "false",
+    hidden: true,
+  }, icon("chevron-down"));
   root.append(show, strip, add, all);
   /** @type {Map<string, HTMLElement>} */
   const tabs = new Map();
@@ -140,8 +173,16 @@ export function mountTabBar(root, actions) {
 
 /** @param {TabView} view */
 function create(view) {
-  return h("div", { class: "tab", role: "presentation", "data-id": view.id, draggable: view.provisional ? null : "true" },
-    h("button", { class: "tab-button", type: "button", role: "tab" }, mark(view.cliType), h("span", { class: "tab-title truncate", dir: "auto" }), h("span", { class: "tab-slot" }, glyph("idle"))),
+  return h("div", {
+    class: "tab",
+    role: "presentation",
+    "data-id": view.id,
+    draggable: view.provisional ? null : "true",
+  },
+    h("button", { class: "tab-button", type: "button", role: "tab" },
+      mark(view.cliType),
+      h("span", { class: "tab-title truncate", dir: "auto" }),
+      h("span", { class: "tab-slot" }, glyph("idle"))),
     h("span", { class: "tab-close", "aria-hidden": "true", title: `Close (${nav("W")})` }, icon("close")));
 }
 

@@ -1,5 +1,5 @@
-// tab-widths.js: how wide each tab is. Pure. A tab takes what its title needs, up to a maximum; where there is not room for all,
-// the widest become narrower first.
+// tab-widths.js: how wide each tab is. Pure. A tab takes what its title needs, up to a maximum; where there is not room
+// for all, the widest become narrower first.
 
 /** As in UI.md; narrower than the minimum no tab gets, they scroll then. */
 export const TAB_MIN_PX = 112;

@@ -97,7 +97,8 @@ export const toStored = ({ order, active }) => ({ openTabs: order, activeTab: ac
 export function fromStored(stored) {
   if (!stored || typeof stored !== "object") return NO_TABS;
   const { openTabs, tabOrder, activeTab } = /** @type {Record<string, unknown>} */ (stored);
-  const strings = (/** @type {unknown} */ value) => (Array.isArray(value) ? value.filter((id) => typeof id === "string") : []);
+  const strings = (/** @type {unknown} */ value) =>
+    (Array.isArray(value) ? value.filter((id) => typeof id === "string") : []);
   const open = strings(openTabs);
   const order = [...new Set([...strings(tabOrder).filter((id) => open.includes(id)), ...open])];
   const active = typeof activeTab === "string" && order.includes(activeTab) ? activeTab : (order[0] ?? null);

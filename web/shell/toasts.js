@@ -9,13 +9,17 @@ const AT_ONCE_MAX = 3;
 
 /**
  * @param {HTMLElement} root
- * @param {{ giveBack: (from: Element | null) => void }} deps `giveBack`: a note that had focus is gone; it came from there.
+ * @param {{
+ *   giveBack: (from: Element | null) => void,
+ * }} deps `giveBack`: a note that had focus is gone; it came from there.
  */
 export function mountToasts(root, { giveBack }) {
   /** What had focus before a note got it. @type {Element | null} */
   let from = null;
   root.addEventListener("focusin", ({ relatedTarget }) => {
-    if (!(relatedTarget instanceof Element && root.contains(relatedTarget))) from = /** @type {Element | null} */ (relatedTarget);
+    if (!(relatedTarget instanceof Element && root.contains(relatedTarget))) {
+      from = /** @type {Element | null} */ (relatedTarget);
+    }
   });
 
   /** @param {Element} node */
@@ -30,7 +34,8 @@ export function mountToasts(root, { giveBack }) {
    * @param {ToastOptions} [options]
    */
   return function toast(text, { kind = "note", detail, action } = {}) {
-    const close = h("button", { class: "icon-button", type: "button", "data-size": "row", "aria-label": "Dismiss" }, icon("close"));
+    const close = h("button", { class: "icon-button", type: "button", "data-size": "row", "aria-label": "Dismiss" },
+      icon("close"));
     const act = action ? h("button", { class: "link-button", type: "button" }, action.label) : null;
     const node = h("div", { class: "toast", role: kind === "error" ? "alert" : "status", "data-kind": kind },
       h("span", { class: "toast-text" }, text, detail ? h("small", {}, detail) : null), act, close);

@@ -3,7 +3,9 @@ import { closest } from "../shared/dom.js";
 
 /**
  * @typedef {{
- *   toggle: (projectId: string) => void, isExpanded: (projectId: string) => boolean, unfold: (projectId: string) => void,
+ *   toggle: (projectId: string) => void,
+ *   isExpanded: (projectId: string) => boolean,
+ *   unfold: (projectId: string) => void,
  *   open: (sessionId: string) => void, archive: (sessionId: string) => void, newSession: (projectId: string) => void,
  *   projectMenu: (at: HTMLElement | { x: number, y: number }, projectId: string) => void,
  *   sessionMenu: (at: HTMLElement | { x: number, y: number }, sessionId: string) => void,
@@ -26,7 +28,9 @@ export function driveTree(root, actions) {
   /** @param {HTMLElement | undefined} row */
   function focus(row) {
     if (!row) return;
-    for (const other of root.querySelectorAll('[tabindex="0"]')) if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    for (const other of root.querySelectorAll('[tabindex="0"]')) {
+      if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    }
     row.tabIndex = 0;
     row.focus();
   }
@@ -121,7 +125,9 @@ export function driveTree(root, actions) {
     typedAt = now;
     const from = typed.length === 1 ? at + 1 : at;
     const order = [...all.slice(from), ...all.slice(0, from)];
-    focus(order.find((row) => (row.getAttribute("aria-label") ?? row.textContent ?? "").toLowerCase().startsWith(typed)));
+    focus(
+      order.find((row) => (row.getAttribute("aria-label") ?? row.textContent ?? "").toLowerCase().startsWith(typed)),
+    );
     return true;
   }
 }

@@ -8,7 +8,17 @@ import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionR
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("../shared/protocol.js").Project} Project */
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
-/** @typedef {{ group: HTMLElement, row: HTMLElement, empty: HTMLElement, fold: HTMLElement, sessions: Map<string, HTMLElement>, unfolded: boolean, order: string[] }} Branch `order`: the sessions that are shown, as they stand. */
+/**
+ * @typedef {{
+ *   group: HTMLElement,
+ *   row: HTMLElement,
+ *   empty: HTMLElement,
+ *   fold: HTMLElement,
+ *   sessions: Map<string, HTMLElement>,
+ *   unfolded: boolean,
+ *   order: string[],
+ * }} Branch `order`: the sessions that are shown, as they stand.
+ */
 
 /** Sessions of a project that are shown before "Show n more". */
 const SHOWN_MAX = 20;
@@ -30,26 +40,36 @@ export function mountTree(root, { store, hold, activeSession }) {
   let collapsed = {};
   /** Projects that are not drawn as they are now. @type {Set<string>} */
   const waiting = new Set();
-  /** Projects whose rows stand in another order than they should, because the user points at them. @type {Set<string>} */
+  /**
+   * Projects whose rows stand in another order than they should, because the user points at them.
+   * @type {Set<string>}
+   */
   const deferred = new Set();
   /** The rest of them is drawn soon. */
   let later = false;
   /** A project to give focus to as soon as it is drawn. @type {string | null} */
   let awaited = null;
-  /** A project whose New session gets focus as soon as its sessions are known; `focused` had it before. @type {{ projectId: string, focused: Element | null } | null} */
+  /**
+   * A project whose New session gets focus as soon as its sessions are known; `focused` had it before.
+   * @type {{ projectId: string, focused: Element | null } | null}
+   */
   let awaitedNew = null;
 
   /** Where nothing is kept, what this window knows stands. */
   function readCollapsed() {
     const stored = load("collapsed");
-    if (stored && typeof stored === "object" && !Array.isArray(stored)) collapsed = { .../** @type {Record<string, unknown>} */ (stored) };
+    if (stored && typeof stored === "object" && !Array.isArray(stored)) {
+      collapsed = { .../** @type {Record<string, unknown>} */ (stored) };
+    }
   }
   readCollapsed();
   watch("collapsed", () => {
     const before = collapsed;
     collapsed = {};
     readCollapsed();
-    for (const project of store.state.projects) if (Boolean(before[project.id]) !== Boolean(collapsed[project.id])) drawProject(project);
+    for (const project of store.state.projects) {
+      if (Boolean(before[project.id]) !== Boolean(collapsed[project.id])) drawProject(project);
+    }
     keepOneTabStop();
   });
 
@@ -58,11 +78,24 @@ export function mountTree(root, { store, hold, activeSession }) {
     const known = branches.get(project.id);
     if (known) return known;
     const row = projectRow(project);
-    const empty = h("div", { class: "no-sessions", role: "treeitem", "aria-level": 2, tabindex: -1, "data-empty": project.id },
+    const empty = h("div", {
+      class: "no-sessions",
+      role: "treeitem",
+      "aria-level": 2,
+      tabindex: -1,
+      "data-empty": project.id,
+    },
       h("span", {}, "No sessions yet"),
       h("button", { class: "link-button", type: "button", "data-do": "new-session", tabindex: -1 }, "New Session"));
-    const fold = h("div", { class: "row fold-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-fold": project.id });
-    const made = { group: h("div", { class: "project", role: "group", "data-project-group": project.id }, row), row, empty, fold, sessions: new Map(), unfolded: false, order: [] };
+    const fold = h("div", {
+      class: "row fold-row",
+      role: "treeitem",
+      "aria-level": 2,
+      tabindex: -1,
+      "data-fold": project.id,
+    });
+    const made = { group: h("div", { class: "project", role: "group", "data-project-group": project.id },
+      row), row, empty, fold, sessions: new Map(), unfolded: false, order: [] };
     branches.set(project.id, made);
     return made;
   }
@@ -70,7 +103,8 @@ export function mountTree(root, { store, hold, activeSession }) {
   /** @param {SessionSummary[]} list @param {Branch} own */
   function shown(list, own) {
     if (own.unfolded || list.length <= SHOWN_MAX + 1) return list;
-    return list.filter((session, at) => at < SHOWN_MAX || isUnseen(session.attention) || session.id === activeSession());
+    return list.filter((session, at) =>
+      at < SHOWN_MAX || isUnseen(session.attention) || session.id === activeSession());
   }
 
   /**
@@ -123,11 +157,16 @@ export function mountTree(root, { store, hold, activeSession }) {
     return nodes.length;
   }
 
-  /** Unless the user moved focus while the list was on its way. @param {{ projectId: string, focused: Element | null }} awaited */
+  /**
+   * Unless the user moved focus while the list was on its way.
+   * @param {{ projectId: string, focused: Element | null }} awaited
+   */
   function focusAwaitedNew({ projectId, focused }) {
     const now = document.activeElement;
     // The sheet has focus where what had it is gone, and nobody chose it.
-    if (now === focused || now === null || now === document.body || now.id === "sheet") return focusNewSession(projectId);
+    if (now === focused || now === null || now === document.body || now.id === "sheet") {
+      return focusNewSession(projectId);
+    }
     if (store.state.listed.has(projectId)) awaitedNew = null;
   }
 
@@ -148,7 +187,12 @@ export function mountTree(root, { store, hold, activeSession }) {
     const row = own.sessions.get(session.id) ?? sessionRow(session);
     own.sessions.set(session.id, row);
     if (inSight.matches) addRowActions(row);
-    updateSessionRow(row, { session, now, agentName: store.agent(session.cliType)?.name ?? session.cliType, current: session.id === activeSession() });
+    updateSessionRow(row, {
+      session,
+      now,
+      agentName: store.agent(session.cliType)?.name ?? session.cliType,
+      current: session.id === activeSession(),
+    });
     return row;
   }
 
@@ -198,7 +242,9 @@ export function mountTree(root, { store, hold, activeSession }) {
   /** Which group has focus and is about to go; -1 for none. @param {HTMLElement[]} groups Those that stay. */
   function groupThatLoses(groups) {
     const holder = document.activeElement?.closest(".project");
-    return holder instanceof HTMLElement && root.contains(holder) && !groups.includes(holder) ? [...root.children].indexOf(holder) : -1;
+    return holder instanceof HTMLElement && root.contains(holder) && !groups.includes(holder)
+      ? [...root.children].indexOf(holder)
+      : -1;
   }
 
   /** @param {HTMLElement | undefined} group */
@@ -211,7 +257,9 @@ export function mountTree(root, { store, hold, activeSession }) {
 
   /** @param {HTMLElement} row */
   function makeTabStop(row) {
-    for (const other of root.querySelectorAll('[tabindex="0"]')) if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    for (const other of root.querySelectorAll('[tabindex="0"]')) {
+      if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    }
     row.tabIndex = 0;
   }
 

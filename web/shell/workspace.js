@@ -1,5 +1,5 @@
-// workspace.js: what is open and what is in front: tabs, sessions being made, and failures to make one. Each window has tabs
-// of its own; one that is new begins with those of all.
+// workspace.js: what is open and what is in front: tabs, sessions being made, and failures to make one. Each window has
+// tabs of its own; one that is new begins with those of all.
 import { load, own, save } from "../shared/storage.js";
 import { closeTab, fromStored, mergeTabs, moveTab, openTab, renameTab, restoreTabs, toStored } from "./tabs-model.js";
 
@@ -17,7 +17,10 @@ export function createWorkspace(changed) {
   let starts = [];
   /** What was typed while a session starts, by the start's key. @type {Map<string, string>} */
   const typed = new Map();
-  /** A start or a failure that is in front of the active tab. @type {{ start: string } | { failure: Failure } | null} */
+  /**
+   * A start or a failure that is in front of the active tab.
+   * @type {{ start: string } | { failure: Failure } | null}
+   */
   let front = null;
 
   /** Sessions in the order they were last in front, newest first. */
@@ -43,7 +46,9 @@ export function createWorkspace(changed) {
     /** The session in view. */
     current: () => (front === null ? tabs.active : null),
     /** @returns {Start | undefined} */
-    currentStart: () => (front && "start" in front ? starts.find(({ key }) => front && "start" in front && key === front.start) : undefined),
+    currentStart: () => (front && "start" in front
+      ? starts.find(({ key }) => front && "start" in front && key === front.start)
+      : undefined),
     /** @returns {Failure | undefined} */
     failure: () => (front && "failure" in front ? front.failure : undefined),
     /** @param {string} id */
@@ -118,7 +123,8 @@ export function createWorkspace(changed) {
     },
     /** An agent got connected: starts that waited for it go on. @param {string} cliType */
     connected(cliType) {
-      starts = starts.map((start) => (start.cliType === cliType && start.connectedAt === null ? { ...start, connectedAt: Date.now() } : start));
+      starts = starts.map((start) =>
+        (start.cliType === cliType && start.connectedAt === null ? { ...start, connectedAt: Date.now() } : start));
       changed();
     },
   };

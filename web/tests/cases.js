@@ -1,8 +1,8 @@
 // Writes docs/test-cases.md: which test covers which acceptance case of which document.
 //
-// docs/test-cases.json lists every case of both documents, `M` (the feature specification) and `E` (the epic), which use the
-// same ids. It names the Rust tests of a case, or the decision that supersedes it. Tests of the page name their cases in
-// their titles: of 1 to 5 those of `M`, of 6 to 8 those of `E`.
+// docs/test-cases.json lists every case of both documents, `M` (the feature specification) and `E` (the epic), which
+// use the same ids. It names the Rust tests of a case, or the decision that supersedes it. Tests of the page name their
+// cases in their titles: of 1 to 5 those of `M`, of 6 to 8 those of `E`.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const TITLE = /^\s*test\((?:"|`)(.+?)(?:"|`), /gm;
@@ -18,7 +18,10 @@ export const CASES = JSON.parse(readFileSync(new URL("docs/test-cases.json", ROO
 /** @param {{ document: string, id: string }} of */
 export const key = ({ document, id }) => `${document} ${id}`;
 
-/** The tests of the page that name each case, by folder and file. @returns {Map<string, { folder: string, file: string, words: string }[]>} */
+/**
+ * The tests of the page that name each case, by folder and file.
+ * @returns {Map<string, { folder: string, file: string, words: string }[]>}
+ */
 export function findTests() {
   /** @type {ReturnType<typeof findTests>} */
   const found = new Map();
@@ -47,7 +50,9 @@ export function isRustTest(test) {
   // Between the attribute and the name there may be other attributes and comments, but no other function.
   const before = lines.slice(0, Math.max(at, 0)).reverse();
   const attributes = before.slice(0, before.findIndex((line) => !/^\s*(#\[|\/\/|$)/.test(line)));
-  return at > 0 && attributes.some((line) => /^\s*#\[(tokio::)?test\b/.test(line)) && !attributes.some((line) => /#\[ignore/.test(line));
+  return at > 0
+    && attributes.some((line) => /^\s*#\[(tokio::)?test\b/.test(line))
+    && !attributes.some((line) => /#\[ignore/.test(line));
 }
 
 /** What a row says of its case. @param {Case} of @param {ReturnType<typeof findTests>} found */
@@ -64,10 +69,17 @@ function tests(of, found) {
 export function describe() {
   const found = findTests();
   const sections = Object.entries(DOCUMENTS).map(([document, name]) => {
-    const rows = CASES.filter((of) => of.document === document).map((of) => `| ${key(of)} | ${of.title} | ${tests(of, found)} |`);
+    const rows = CASES.filter((of) => of.document === document)
+      .map((of) => `| ${key(of)} | ${of.title} | ${tests(of, found)} |`);
     return `## ${document}: the ${name}\n\n| case | what | tests |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
   });
-  return `# Acceptance cases and their tests\n\nWritten by \`npm run cases\` in \`web/\` from the titles of the tests in \`web/tests/\` and from \`docs/test-cases.json\`.\nBoth documents use the same ids; \`M\` and \`E\` keep them apart.\n\n${sections.join("\n")}`;
+  return `# Acceptance cases and their tests
+
+Written by \`npm run cases\` in \`web/\` from the titles of the tests in \`web/tests/\` \
+and from \`docs/test-cases.json\`.
+Both documents use the same ids; \`M\` and \`E\` keep them apart.
+
+${sections.join("\n")}`;
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {

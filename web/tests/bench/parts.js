@@ -1,5 +1,5 @@
-// parts.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty page, in the
-// same run. To add a row, write a function that measures it and list it in `parts`.
+// parts.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty page, in
+// the same run. To add a row, write a function that measures it and list it in `parts`.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, finished, newSession, send } from "../browser/app.js";
@@ -27,13 +27,30 @@ async function tabs({ quick }) {
     const times = await page.evaluate(clicks, { selector: ".tab [role=tab]", count: rounds });
     const scriptMs = (await cdp.scriptMs() - before) / rounds;
     await page.goto("about:blank");
-    await page.setContent("<style>div { position: absolute; inset: 40px; background: grey; visibility: hidden } .on { visibility: visible }</style><button>a</button><button>b</button><div class=on>a</div><div>b</div>");
-    await page.evaluate(() => addEventListener("click", () => document.querySelectorAll("div").forEach((div) => div.classList.toggle("on"))));
+    await page.setContent(
+      "<style>div { position: absolute; inset: 40px; background: grey; visibility: hidden } "
+        + ".on { visibility: visible }</style>"
+        + "<button>a</button><button>b</button><div class=on>a</div><div>b</div>",
+    );
+    await page.evaluate(() =>
+      addEventListener("click", () => document.querySelectorAll("div").forEach((div) => div.classList.toggle("on"))));
     return /** @type {const} */ ([await page.evaluate(clicks, { selector: "button", count: rounds }), times, scriptMs]);
   });
   return [
-    { name: "tab switch to the painted frame, 20 tabs, median", value: quantile(switches, 0.5), unit: "ms", most: 2 * FRAME_MS, floor: quantile(empty, 0.5) },
-    { name: `tab switch to the painted frame, 20 tabs, worst of ${rounds}`, value: Math.max(...switches), unit: "ms", most: 100, floor: Math.max(...empty) },
+    {
+      name: "tab switch to the painted frame, 20 tabs, median",
+      value: quantile(switches, 0.5),
+      unit: "ms",
+      most: 2 * FRAME_MS,
+      floor: quantile(empty, 0.5),
+    },
+    {
+      name: `tab switch to the painted frame, 20 tabs, worst of ${rounds}`,
+      value: Math.max(...switches),
+      unit: "ms",
+      most: 100,
+      floor: Math.max(...empty),
+    },
     { name: "script of one tab switch", value: script, unit: "ms", most: FRAME_MS },
   ];
 }
@@ -71,22 +88,38 @@ async function streaming({ quick }) {
       };
       // What four seconds of waiting cost: the spinner, the seconds that go by.
       const waiting = await turn("wait four seconds");
-      rows.push({ name: `48 KB of ${scene}, 2,000 chunks at 500/s: main thread`, value: await turn(`flood-${scene}`), unit: "ms", most: 1000, floor: waiting });
+      rows.push({
+        name: `48 KB of ${scene}, 2,000 chunks at 500/s: main thread`,
+        value: await turn(`flood-${scene}`),
+        unit: "ms",
+        most: 1000,
+        floor: waiting,
+      });
       const watch = page.frames().find((other) => other.url().endsWith("/portlet"))?.evaluate(watchBehind);
       await turn(`flood-${scene} again`);
-      rows.push({ name: `48 KB of ${scene}: furthest behind what has arrived`, value: (await watch) ?? Number.NaN, unit: "ms", most: 100 });
+      rows.push({
+        name: `48 KB of ${scene}: furthest behind what has arrived`,
+        value: (await watch) ?? Number.NaN,
+        unit: "ms",
+        most: 100,
+      });
     });
   }
   return rows;
 }
 
-/** In the portlet: while a turn runs. One question, since each one that is asked from outside takes the page's time. @param {Element} root */
+/**
+ * In the portlet: while a turn runs. One question, since each one that is asked from outside takes the page's time.
+ * @param {Element} root
+ */
 async function untilDone(root) {
   const isBusy = () => root.querySelector(".turn:last-child")?.getAttribute("aria-busy") === "true";
   for (const busy of [true, false]) while (isBusy() !== busy) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-/** In the portlet: for each frame, how long the oldest word that arrived and is not shown has waited; the most of it. */
+/**
+ * In the portlet: for each frame, how long the oldest word that arrived and is not shown has waited; the most of it.
+ */
 async function watchBehind() {
   /** @type {{ word: number, at: number }[]} Words that arrived, by their number. */
   const arrived = [];
@@ -103,9 +136,14 @@ async function watchBehind() {
     await new Promise((resolve) => requestAnimationFrame(resolve));
     // After the frame's own writes.
     await new Promise((resolve) => setTimeout(resolve));
-    const walker = document.createTreeWalker(/** @type {Node} */ ([...document.querySelectorAll(".message")].at(-1) ?? document.body), NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(
+      /** @type {Node} */ ([...document.querySelectorAll(".message")].at(-1) ?? document.body),
+      NodeFilter.SHOW_TEXT,
+    );
     let tail = "";
-    for (let node = walker.lastChild(); node && tail.length < 200; node = walker.previousNode()) tail = (node.nodeValue ?? "").slice(-400) + tail;
+    for (let node = walker.lastChild(); node && tail.length < 200; node = walker.previousNode()) {
+      tail = (node.nodeValue ?? "").slice(-400) + tail;
+    }
     const shown = Math.max(0, ...[...tail.matchAll(/(?:number|x) ?(\d+)/g)].map((match) => Number(match[1])));
     while (arrived[0] && arrived[0].word <= shown) arrived.shift();
     if (shown > 0 && arrived[0]) worst = Math.max(worst, performance.now() - arrived[0].at);
@@ -142,13 +180,29 @@ async function history({ quick }) {
         hurried.push(await open("A long history", last, false));
       }
       const count = items.toLocaleString("en");
-      rows.push({ name: `history of ${count} items, click until visible`, value: quantile(warm, 0.5), unit: "ms", most, floor: quantile(floors, 0.5) });
-      rows.push({ name: `history of ${count} items, the same right after another`, value: quantile(hurried, 0.5), unit: "ms", most });
+      rows.push({
+        name: `history of ${count} items, click until visible`,
+        value: quantile(warm, 0.5),
+        unit: "ms",
+        most,
+        floor: quantile(floors, 0.5),
+      });
+      rows.push({
+        name: `history of ${count} items, the same right after another`,
+        value: quantile(hurried, 0.5),
+        unit: "ms",
+        most,
+      });
       rows.push({ name: `history of ${count} items, first time, with the agent's replay`, value: cold, unit: "ms" });
       await page.locator(".session-row", { hasText: "A long history" }).click();
       await current(page).getByText(last).waitFor();
       const longest = await longestTaskMs(page, () => current(page).locator("#log").evaluate(scrollUp));
-      rows.push({ name: `history of ${count} items: longest task while scrolling`, value: longest, unit: "ms", most: 50 });
+      rows.push({
+        name: `history of ${count} items: longest task while scrolling`,
+        value: longest,
+        unit: "ms",
+        most: 50,
+      });
     }, (app) => writePast(app, items));
   }
   return rows;
@@ -156,19 +210,28 @@ async function history({ quick }) {
 
 /** In the shell: what is opened next is prepared. */
 function isAtRest() {
-  const spare = /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.spare-portlet"))?.contentDocument;
+  const spare =
+    /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.spare-portlet"))?.contentDocument;
   return Boolean(spare?.querySelector("#session[data-ready]"));
 }
 
-/** In the shell: clicks a session's row and waits for the frame that shows the words. @param {{ title: string, words: string }} what */
+/**
+ * In the shell: clicks a session's row and waits for the frame that shows the words.
+ * @param {{ title: string, words: string }} what
+ */
 async function clickUntil({ title, words }) {
-  const row = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".session-row")]).find((node) => node.textContent?.includes(title));
+  const row = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".session-row")]).find((node) =>
+    node.textContent?.includes(title));
   await new Promise((resolve) => requestAnimationFrame(resolve));
   const start = performance.now();
   row?.click();
   const shows = () => {
-    const inside = /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.portlet[data-current]"))?.contentDocument;
-    return [inside?.querySelector("#turns > :last-child"), inside?.querySelector("#empty")].some((node) => node?.textContent?.includes(words));
+    const inside =
+      /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.portlet[data-current]"))?.contentDocument;
+    return [
+      inside?.querySelector("#turns > :last-child"),
+      inside?.querySelector("#empty"),
+    ].some((node) => node?.textContent?.includes(words));
   };
   while (!shows()) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   return performance.now() - start;
@@ -182,7 +245,10 @@ async function scrollUp(log) {
   }
 }
 
-/** From the reload until every project's sessions are drawn; the floor is a page without projects. @param {Effort} effort */
+/**
+ * From the reload until every project's sessions are drawn; the floor is a page without projects.
+ * @param {Effort} effort
+ */
 async function sidebar({ quick }) {
   const rounds = quick ? 2 : 5;
   const load = async (/** @type {import("@playwright/test").Page} */ page, /** @type {number} */ projects) => {
@@ -205,8 +271,20 @@ async function sidebar({ quick }) {
   const rows = [];
   for (const [projects, sessions] of /** @type {const} */ ([[20, 50], [100, 500]])) {
     const { drawn, longest } = await visit((page) => load(page, projects), (app) => fill(app, projects, sessions));
-    rows.push({ name: `sidebar of ${projects} × ${sessions}, over an empty one`, value: Math.max(0, drawn - empty.drawn), unit: "ms", ...(projects === 20 ? { most: 200 } : {}), floor: empty.drawn });
-    rows.push({ name: `sidebar of ${projects} × ${sessions}: longest task`, value: longest, unit: "ms", most: 50, floor: empty.longest });
+    rows.push({
+      name: `sidebar of ${projects} × ${sessions}, over an empty one`,
+      value: Math.max(0, drawn - empty.drawn),
+      unit: "ms",
+      ...(projects === 20 ? { most: 200 } : {}),
+      floor: empty.drawn,
+    });
+    rows.push({
+      name: `sidebar of ${projects} × ${sessions}: longest task`,
+      value: longest,
+      unit: "ms",
+      most: 50,
+      floor: empty.longest,
+    });
   }
   return rows;
 }
@@ -215,7 +293,8 @@ async function sidebar({ quick }) {
 async function untilDrawn(projects) {
   const drawn = () => (projects === 0
     ? document.querySelector("#no-projects:not([hidden])") !== null
-    : document.querySelectorAll(".project").length === projects && !document.querySelector(".project:not(:has(.session-row))"));
+    : document.querySelectorAll(".project").length === projects
+      && !document.querySelector(".project:not(:has(.session-row))"));
   while (!drawn()) await new Promise((resolve) => requestAnimationFrame(resolve));
   return performance.now();
 }
@@ -235,7 +314,12 @@ async function memory() {
     await frame.getByText("The hour is over.").waitFor();
     await finished(frame);
     return [
-      { name: "page's memory after an hour of work (600 calls, 600 answers)", value: await heap(), unit: "MiB", floor: before.heap },
+      {
+        name: "page's memory after an hour of work (600 calls, 600 answers)",
+        value: await heap(),
+        unit: "MiB",
+        floor: before.heap,
+      },
       { name: "page's nodes after it", value: await cdp.read("Nodes"), unit: "nodes", floor: before.nodes },
     ];
   });
@@ -257,22 +341,49 @@ async function reconnect({ quick }) {
       const started = Date.now();
       times.push(Math.max(0, (await back) - started));
     }
-    return [{ name: "reconnect and resync after a restart of the server, worst", value: Math.max(...times), unit: "ms", most: 2000 }];
+    return [{
+      name: "reconnect and resync after a restart of the server, worst",
+      value: Math.max(...times),
+      unit: "ms",
+      most: 2000,
+    }];
   });
 }
 
 /** In the shell: when the bar is gone, the lists are there, and the session can be written to again. */
 async function untilOnline() {
-  const ready = () => /** @type {HTMLElement} */ (document.querySelector("#offline")).hidden && /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentDocument?.querySelector("textarea:enabled");
+  const ready = () =>
+    /** @type {HTMLElement} */ (document.querySelector("#offline")).hidden
+      && /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentDocument
+        ?.querySelector("textarea:enabled");
   while (!ready()) await new Promise((resolve) => setTimeout(resolve, 5));
   return Date.now();
 }
 
-/** Writes the lists as a long use would have left them. @param {App} app @param {number} projects @param {number} sessions */
+/**
+ * Writes the lists as a long use would have left them.
+ * @param {App} app
+ * @param {number} projects
+ * @param {number} sessions
+ */
 function fill(app, projects, sessions) {
   const at = new Date(Date.now() - 86_400_000).toISOString();
-  const list = Array.from({ length: projects }, (_, index) => ({ id: `00000000-0000-5000-8000-${String(index).padStart(12, "0")}`, path: app.directory(`project-${index}`), name: `project-${index}`, addedAt: at }));
-  const records = list.flatMap((project, index) => Array.from({ length: sessions }, (_, number) => ({ id: `Scripted:p${index}-${number}`, projectId: project.id, cliType: "Scripted", archived: false, title: `Session ${number} of ${project.name}`, lastActiveAt: at, createdAt: at })));
+  const list = Array.from({ length: projects }, (_, index) => ({
+    id: `00000000-0000-5000-8000-${String(index).padStart(12, "0")}`,
+    path: app.directory(`project-${index}`),
+    name: `project-${index}`,
+    addedAt: at,
+  }));
+  const records = list.flatMap((project, index) =>
+    Array.from({ length: sessions }, (_, number) => ({
+      id: `Scripted:p${index}-${number}`,
+      projectId: project.id,
+      cliType: "Scripted",
+      archived: false,
+      title: `Session ${number} of ${project.name}`,
+      lastActiveAt: at,
+      createdAt: at,
+    })));
   writeFileSync(join(app.data, "projects.json"), JSON.stringify({ version: 1, projects: list }), { mode: 0o600 });
   writeFileSync(join(app.data, "sessions.json"), JSON.stringify({ version: 1, sessions: records }), { mode: 0o600 });
 }

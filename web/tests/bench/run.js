@@ -1,5 +1,6 @@
-// Measures the page in Chromium against the real binary and prints its part of the table of `scripts/bench`. `--json FILE`
-// adds the rows to a file that holds those of the server; `--quick` measures less; a word measures only parts named so.
+// Measures the page in Chromium against the real binary and prints its part of the table of `scripts/bench`. `--json
+// FILE` adds the rows to a file that holds those of the server; `--quick` measures less; a word measures only parts
+// named so.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parts } from "./parts.js";
 import { json, table } from "./rows.js";

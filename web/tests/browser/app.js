@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-export const BINARY = process.env.LIMINAL_BIN ?? fileURLToPath(new URL("../../../target/debug/liminal-builder", import.meta.url));
+export const BINARY = process.env.LIMINAL_BIN
+  ?? fileURLToPath(new URL("../../../target/debug/liminal-builder", import.meta.url));
 const START_MS = 30_000;
 /** A test may hold an agent back while it starts; on a busy machine that takes longer than a user would wait. */
 const AGENT_START_MS = "60000";
@@ -17,7 +18,15 @@ const AGENT_START_MS = "60000";
 
 /** One server with a home of its own; it can be stopped and started again on the same port. */
 export class App {
-  /** @param {{ script?: string, env?: Record<string, string>, names?: string[], args?: string[], port?: number }} [options] */
+  /**
+   * @param {{
+   *   script?: string,
+   *   env?: Record<string, string>,
+   *   names?: string[],
+   *   args?: string[],
+   *   port?: number,
+   * }} [options]
+   */
   constructor({ script = "", env = {}, names = ["Scripted"], args = ["--no-open"], port = 0 } = {}) {
     this.home = mkdtempSync(join(tmpdir(), "liminal-"));
     this.data = join(this.home, ".liminal-builder");
@@ -29,12 +38,21 @@ export class App {
     /** @type {import("node:child_process").ChildProcess | null} */
     this.process = null;
     const agent = { command: process.execPath, args: [join(here, "scripted-agent.js")], env: { SCRIPT: script } };
-    writeFileSync(join(this.data, "agents.json"), JSON.stringify({ agent_servers: Object.fromEntries(names.map((name) => [name, agent])) }), { mode: 0o600 });
+    writeFileSync(join(
+      this.data,
+      "agents.json",
+    ), JSON.stringify({ agent_servers: Object.fromEntries(names.map((name) => [name, agent])) }), { mode: 0o600 });
   }
 
   async start() {
     const child = spawn(BINARY, ["--port", String(this.port), ...this.args], {
-      env: { PATH: process.env.PATH ?? "", HOME: this.home, LIMINAL_DATA_DIR: this.data, ACP_START_TIMEOUT_MS: AGENT_START_MS, ...this.env },
+      env: {
+        PATH: process.env.PATH ?? "",
+        HOME: this.home,
+        LIMINAL_DATA_DIR: this.data,
+        ACP_START_TIMEOUT_MS: AGENT_START_MS,
+        ...this.env,
+      },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.process = child;
@@ -104,9 +122,16 @@ export class App {
 const AWAY = [/WebSocket connection to/, /ERR_CONNECTION_REFUSED/, /Failed to load resource/];
 
 /**
- * @typedef {{ app: App, startApp: (options?: ConstructorParameters<typeof App>[0]) => Promise<App>, quiet: { serverMayGo: boolean }, shell: Page }} Own
+ * @typedef {{
+ *   app: App,
+ *   startApp: (options?: ConstructorParameters<typeof App>[0]) => Promise<App>,
+ *   quiet: { serverMayGo: boolean },
+ *   shell: Page,
+ * }} Own
  */
-/** @type {import("@playwright/test").Fixtures<Own, {}, import("@playwright/test").PlaywrightTestArgs & import("@playwright/test").PlaywrightTestOptions>} */
+/** @typedef {import("@playwright/test").PlaywrightTestArgs} Args */
+/** @typedef {import("@playwright/test").PlaywrightTestOptions} Options */
+/** @type {import("@playwright/test").Fixtures<Own, {}, Args & Options>} */
 const fixtures = {
   quiet: [async ({ context }, use) => {
     const state = { serverMayGo: false };
@@ -115,7 +140,8 @@ const fixtures = {
     const note = (/** @type {string} */ words) => {
       if (!(state.serverMayGo && AWAY.some((pattern) => pattern.test(words)))) complaints.push(words);
     };
-    context.on("console", (message) => ["error", "warning"].includes(message.type()) && note(`console ${message.type()}: ${message.text()}`));
+    context.on("console", (message) =>
+      ["error", "warning"].includes(message.type()) && note(`console ${message.type()}: ${message.text()}`));
     context.on("weberror", (error) => note(`page error: ${error.error().stack ?? error.error().message}`));
     await use(state);
     expect(complaints, "the page complained").toEqual([]);
@@ -154,7 +180,8 @@ export async function addProject(page, path) {
 }
 
 /** @param {Page} page @param {string} name */
-export const projectRow = (page, name) => page.locator(".project-row").filter({ has: page.locator(".project-name", { hasText: new RegExp(`^${name}$`) }) });
+export const projectRow = (page, name) =>
+  page.locator(".project-row").filter({ has: page.locator(".project-name", { hasText: new RegExp(`^${name}$`) }) });
 /** @param {Page} page @param {string | RegExp} title */
 export const sessionRow = (page, title) => page.locator(".session-row").filter({ hasText: title });
 /** @param {Page} page @param {string | RegExp} title */
@@ -174,8 +201,8 @@ export async function newSession(page, project, agent = "Scripted") {
 }
 
 /**
- * Puts itself between a page that is yet to load and its server. Playwright reaches only sockets of the page itself, so the
- * page is left without threads.
+ * Puts itself between a page that is yet to load and its server. Playwright reaches only sockets of the page itself, so
+ * the page is left without threads.
  * @param {Page} page @param {(socket: import("@playwright/test").WebSocketRoute) => void} handler
  */
 export async function routeLine(page, handler) {
@@ -202,4 +229,5 @@ export async function send(frame, text) {
 }
 
 /** The turn is over. @param {import("@playwright/test").FrameLocator} frame */
-export const finished = (frame) => expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/, { timeout: 30_000 });
+export const finished = (frame) =>
+  expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/, { timeout: 30_000 });

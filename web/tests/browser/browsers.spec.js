@@ -50,7 +50,9 @@ test("this browser itself is locked out only when asked twice", async ({ app, br
   await page.context().close();
 });
 
-test("no script of the page makes HTML or loads script but by the policies of its modules", async ({ app, browser }) => {
+test("no script of the page makes HTML or loads script but by the policies of its modules", async (
+  { app, browser },
+) => {
   const page = await (await browser.newContext()).newPage();
   await page.goto(app.link);
   await expect(page.locator("#sidebar")).toBeVisible();
@@ -64,8 +66,14 @@ test("no script of the page makes HTML or loads script but by the policies of it
       ["Worker", () => void new Worker("/shell/line-worker.js")],
       ["script", () => void (document.createElement("script").src = "/shell/main.js")],
       ["srcdoc", () => void (document.createElement("iframe").srcdoc = "<b>x</b>")],
-      ["another policy", () => own.trustedTypes.createPolicy("mine", { createHTML: (/** @type {string} */ text) => text })],
-      ["the same policy again", () => own.trustedTypes.createPolicy("liminal-worker", { createScriptURL: (/** @type {string} */ url) => url })],
+      [
+        "another policy",
+        () => own.trustedTypes.createPolicy("mine", { createHTML: (/** @type {string} */ text) => text }),
+      ],
+      [
+        "the same policy again",
+        () => own.trustedTypes.createPolicy("liminal-worker", { createScriptURL: (/** @type {string} */ url) => url }),
+      ],
     ];
     return ways.filter(([, way]) => {
       try {
@@ -76,7 +84,16 @@ test("no script of the page makes HTML or loads script but by the policies of it
       }
     }).map(([name]) => name);
   });
-  expect(refused).toEqual(["innerHTML", "insertAdjacentHTML", "DOMParser", "Worker", "script", "srcdoc", "another policy", "the same policy again"]);
+  expect(refused).toEqual([
+    "innerHTML",
+    "insertAdjacentHTML",
+    "DOMParser",
+    "Worker",
+    "script",
+    "srcdoc",
+    "another policy",
+    "the same policy again",
+  ]);
   await page.context().close();
 });
 
@@ -88,7 +105,10 @@ test("a browser without Trusted Types shows the page all the same", async ({ app
   await page.route("**/*", async (route) => {
     const response = await route.fetch();
     const headers = { ...response.headers() };
-    headers["content-security-policy"] = (headers["content-security-policy"] ?? "").replace(/; require-trusted-types-for.*/, "");
+    headers["content-security-policy"] = (headers["content-security-policy"] ?? "").replace(
+      /; require-trusted-types-for.*/,
+      "",
+    );
     await route.fulfill({ response, headers });
   });
   await page.goto(new URL("/", app.link).href);
@@ -101,7 +121,8 @@ test("the service worker of another program on this port gives way to the page",
   quiet.serverMayGo = true;
   const worker = `addEventListener("install", () => skipWaiting());
     addEventListener("activate", (event) => event.waitUntil(clients.claim()));
-    addEventListener("fetch", (event) => event.request.mode === "navigate" && event.respondWith(new Response("<title>Old</title>An old page", { headers: { "content-type": "text/html" } })));`;
+    const page = () => new Response("<title>Old</title>An old page", { headers: { "content-type": "text/html" } });
+    addEventListener("fetch", (event) => event.request.mode === "navigate" && event.respondWith(page()));`;
   const old = createServer((request, response) => {
     const isWorker = request.url === "/sw.js";
     response.setHeader("content-type", isWorker ? "text/javascript" : "text/html");
@@ -131,9 +152,15 @@ test("the link in a private file lets the browser in", async ({ startApp, page }
   const tools = mkdtempSync(join(tmpdir(), "liminal-tools-"));
   mkdirSync(tools, { recursive: true });
   const opened = join(tools, "opened");
-  writeFileSync(join(tools, "xdg-open"), `#!/bin/sh\necho "$1" > '${opened}.part' && mv '${opened}.part' '${opened}'\n`);
+  writeFileSync(
+    join(tools, "xdg-open"),
+    `#!/bin/sh\necho "$1" > '${opened}.part' && mv '${opened}.part' '${opened}'\n`,
+  );
   chmodSync(join(tools, "xdg-open"), 0o755);
-  const app = await startApp({ args: ["--open", "--open-by-file"], env: { PATH: [tools, process.env.PATH].join(delimiter) } });
+  const app = await startApp({
+    args: ["--open", "--open-by-file"],
+    env: { PATH: [tools, process.env.PATH].join(delimiter) },
+  });
   await expect.poll(() => existsSync(opened)).toBe(true);
   const link = readFileSync(opened, "utf8").trim();
   expect(link).toMatch(/^file:\/\/.*\.html$/);

@@ -4,7 +4,9 @@ test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
 });
 
-test("TC-3.1a: a sent message is shown before the server has heard of it, then with its time", async ({ app, shell }) => {
+test("TC-3.1a: a sent message is shown before the server has heard of it, then with its time", async (
+  { app, shell },
+) => {
   /** @type {(() => void)[]} */
   const held = [];
   await routeLine(shell, (socket) => {
@@ -137,7 +139,9 @@ test("TC-3.3c: a failed call shows its error", async ({ shell }) => {
 /** How far the text stands out from the sheet, as WCAG counts it. @param {import("@playwright/test").Locator} text */
 const contrast = (text) => text.evaluate((node) => {
   const light = (/** @type {string} */ colour) => {
-    const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? []).map(Number).map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+    const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? [])
+      .map(Number)
+      .map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
   };
   const [one, other] = [light(getComputedStyle(node).color), light(getComputedStyle(document.body).backgroundColor)];
@@ -154,7 +158,9 @@ test("TC-3.4a: thinking is muted and can be opened", async ({ shell }) => {
   await thinking.getByRole("button").click();
   await expect(thinking.locator(".thinking-text")).toHaveText("I should look at the file first.");
   await expect(thinking.locator(".thinking-text")).toHaveCSS("font-style", "italic");
-  expect(await contrast(thinking.locator(".thinking-text"))).toBeLessThan((await contrast(frame.locator(".message"))) * 0.7);
+  expect(await contrast(thinking.locator(".thinking-text"))).toBeLessThan(
+    (await contrast(frame.locator(".message"))) * 0.7,
+  );
   await thinking.getByRole("button").click();
   await expect(thinking.locator(".thinking-text")).toBeHidden();
 });
@@ -170,7 +176,9 @@ test("TC-3.5a: the input is at the bottom; Enter sends and Shift Enter does not"
   await expect(frame.locator(".user-text")).toHaveText("hello\nsecond line");
 });
 
-test("TC-3.5a: with no history, with some and with much, the input is at the bottom, takes text and sends", async ({ shell }) => {
+test("TC-3.5a: with no history, with some and with much, the input is at the bottom, takes text and sends", async (
+  { shell },
+) => {
   const frame = await newSession(shell, "ferry");
   for (const words of ["hello", "long answer", "long again", "hello at last"]) {
     await frame.locator("textarea").pressSequentially(words);
@@ -197,9 +205,12 @@ test("TC-3.5b: while the agent works, Send is off and the work is shown", async 
 });
 
 /** @param {import("@playwright/test").FrameLocator} frame */
-const distance = (frame) => frame.locator("#log").evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
+const distance = (frame) =>
+  frame.locator("#log").evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
 
-test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and again when asked", async ({ shell }) => {
+test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and again when asked", async (
+  { shell },
+) => {
   // An answer that streams all the while.
   test.slow();
   const frame = await newSession(shell, "ferry");
@@ -213,13 +224,15 @@ test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and
   await expect(down).toBeVisible();
   const before = await log.evaluate((node) => node.scrollTop);
   const words = await frame.locator(".message").textContent();
-  await expect.poll(async () => (await frame.locator(".message").textContent())?.length).toBeGreaterThan((words?.length ?? 0) + 200);
+  await expect.poll(async () => (await frame.locator(".message").textContent())?.length)
+    .toBeGreaterThan((words?.length ?? 0) + 200);
   expect(Math.abs((await log.evaluate((node) => node.scrollTop)) - before)).toBeLessThan(3);
   await down.click();
   await expect(down).toBeHidden();
   await expect.poll(() => distance(frame)).toBeLessThan(60);
   const resumed = await log.evaluate((node) => node.scrollTop);
-  await expect.poll(() => log.evaluate((node) => node.scrollTop), "more came, and the view went along").toBeGreaterThan(resumed + 400);
+  await expect.poll(() => log.evaluate((node) => node.scrollTop), "more came, and the view went along")
+    .toBeGreaterThan(resumed + 400);
   expect(await distance(frame)).toBeLessThan(60);
   await expect(down).toBeHidden();
   await frame.getByRole("button", { name: "Stop" }).click();
@@ -294,7 +307,7 @@ test("the agent's mode can be switched", async ({ shell }) => {
   await expect(frame.getByRole("button", { name: /: Accept edits/ })).toBeVisible();
 });
 
-test("the plan, the changes and the use of the context are shown as the agent tells them, and its model can be switched", async ({ startApp, page }) => {
+test("the agent's plan, changes and context use are shown; its model can be switched", async ({ startApp, page }) => {
   const app = await startApp({ script: "story" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));

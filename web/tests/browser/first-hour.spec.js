@@ -1,7 +1,19 @@
 // first-hour.spec.js: what a new user does in the first hour, with fast fingers.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, tab, test } from "./app.js";
+import {
+  addProject,
+  current,
+  expect,
+  finished,
+  newSession,
+  projectRow,
+  routeLine,
+  send,
+  sessionRow,
+  tab,
+  test,
+} from "./app.js";
 
 /** Pastes into what has focus. @param {import("@playwright/test").Page} page @param {string} text */
 async function paste(page, text) {
@@ -33,7 +45,9 @@ test("a path pasted or typed into an untouched field is the path that is added",
   }
 });
 
-test("after a reload and after a restart of the server, what is typed goes to the session in front", async ({ app, shell, quiet }) => {
+test("after a reload and after a restart of the server, what is typed goes to the session in front", async (
+  { app, shell, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello");
@@ -56,7 +70,9 @@ test("after a reload and after a restart of the server, what is typed goes to th
   await expect(sessionRow(shell, "hello")).toBeFocused();
 });
 
-test("an input that was switched off while its agent was lost has focus again when it is back", async ({ app, shell, quiet }) => {
+test("an input that was switched off while its agent was lost has focus again when it is back", async (
+  { app, shell, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "then crash");
@@ -69,7 +85,9 @@ test("an input that was switched off while its agent was lost has focus again wh
   await expect(current(shell).locator("textarea")).toBeFocused();
 });
 
-test("what is typed while a session starts is in its input when it is there, and nothing is sent", async ({ startApp, page }) => {
+test("what is typed while a session starts is in its input when it is there, and nothing is sent", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "slow-start" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -85,7 +103,8 @@ test("what is typed while a session starts is in its input when it is there, and
   await expect(field).toHaveValue("Fix the login, then test it");
   await expect(page.getByRole("dialog")).toHaveCount(0);
   // Keys go on while the session comes in place of what stood for it.
-  const rest = " and all that belongs to it, from the first key to the last one, while the page changes under the fingers";
+  const rest =
+    " and all that belongs to it, from the first key to the last one, while the page changes under the fingers";
   const typing = page.keyboard.type(rest, { delay: 15 });
   writeFileSync(join(app.home, "release"), "");
   await expect(page.locator(".tab[data-provisional]")).toHaveCount(0);
@@ -137,7 +156,9 @@ test("focus that the user moved stays when the sessions of a new project arrive"
   await expect(separator).toBeFocused();
 });
 
-test("what was typed for a session that could not be made is there when it is tried again", async ({ startApp, page }) => {
+test("what was typed for a session that could not be made is there when it is tried again", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "slow-refuse" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -171,7 +192,9 @@ test("after a project is added, Enter starts a session in it", async ({ app, she
   await expect(picker.getByRole("button", { name: "Project: atlas" })).toBeVisible();
 });
 
-test("the palette goes back to the session used before, and finds projects and agents by name", async ({ app, shell }) => {
+test("the palette goes back to the session used before, and finds projects and agents by name", async (
+  { app, shell },
+) => {
   for (const name of ["ferry", "atlas"]) await addProject(shell, app.directory(name));
   for (const word of ["a", "b", "c"]) {
     const frame = await newSession(shell, "ferry");

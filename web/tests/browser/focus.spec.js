@@ -1,4 +1,5 @@
-// focus.spec.js: focus is never lost. What had it is gone, hidden or drawn anew: keys belong to what stands in its place.
+// focus.spec.js: focus is never lost. What had it is gone, hidden or drawn anew: keys belong to what stands in its
+// place.
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
@@ -6,7 +7,9 @@ import { addProject, current, expect, finished, newSession, projectRow, send, se
 /** Which part of the window has focus. @param {Page} page */
 const place = (page) => page.evaluate(() => {
   const node = document.activeElement;
-  if (node?.matches("iframe")) return /** @type {HTMLIFrameElement} */ (node).contentDocument?.activeElement?.id === "log" ? "log" : "input";
+  if (node?.matches("iframe")) {
+    return /** @type {HTMLIFrameElement} */ (node).contentDocument?.activeElement?.id === "log" ? "log" : "input";
+  }
   return node?.closest("#sidebar, #rail, #top-bar, #tab-bar, #sheet, #toasts, dialog")?.id ?? node?.localName;
 });
 
@@ -20,7 +23,12 @@ async function openAll(page, ...words) {
   }
 }
 
-/** Presses the key once for each of these places, and is there. @param {Page} page @param {string[]} places @param {string} [key] */
+/**
+ * Presses the key once for each of these places, and is there.
+ * @param {Page} page
+ * @param {string[]} places
+ * @param {string} [key]
+ */
 async function visit(page, places, key = "F6") {
   for (const next of places) {
     await page.keyboard.press(key);
@@ -85,7 +93,9 @@ test("a tab closed by its × leaves focus in the session that comes in front", a
   expect(await place(shell)).toBe("sheet");
 });
 
-test("a session archived in another window leaves focus in the one that comes in front", async ({ app, shell, context }) => {
+test("a session archived in another window leaves focus in the one that comes in front", async (
+  { app, shell, context },
+) => {
   await openAll(shell, "a", "b");
   const other = await context.newPage();
   await other.goto(app.link);
@@ -144,7 +154,9 @@ test("Esc on a note sends the note away and stops nothing", async ({ app, shell 
   await expect(frame.locator(".message")).toHaveText("The first part. The second part.");
 });
 
-test("the rail of a narrow window keeps focus, and a press that began on it, while states change", async ({ app, shell }) => {
+test("the rail of a narrow window keeps focus, and a press that began on it, while states change", async (
+  { app, shell },
+) => {
   const frame = await newSession(shell, "ferry");
   await shell.setViewportSize({ width: 820, height: 900 });
   const settings = shell.locator("#rail [data-command=settings]");
@@ -220,7 +232,9 @@ test("a click beside the drawer closes it", async ({ shell }) => {
   await expect(current(shell).locator("textarea")).toBeFocused();
 });
 
-test("the list of agents keeps focus while their states change, and promises no key that does nothing", async ({ startApp, page, context }) => {
+test("the list of agents keeps focus while their states change, and promises no key that does nothing", async (
+  { startApp, page, context },
+) => {
   const names = Array.from({ length: 10 }, (_, at) => `Agent ${String.fromCharCode(97 + at)}`);
   const app = await startApp({ names, env: { CODEX_ACP_CMD: "no-such-program-here" } });
   await page.goto(app.link);
@@ -231,7 +245,8 @@ test("the list of agents keeps focus while their states change, and promises no 
   await page.bringToFront();
   await projectRow(page, "atlas").getByRole("button", { name: "New Session" }).click();
   const dialog = page.getByRole("dialog", { name: "New session" });
-  const keys = await dialog.locator(".picker-option").evaluateAll((options) => options.map((option) => option.querySelector(".kbd")?.textContent ?? ""));
+  const keys = await dialog.locator(".picker-option")
+    .evaluateAll((options) => options.map((option) => option.querySelector(".kbd")?.textContent ?? ""));
   expect(keys.length).toBeGreaterThan(10);
   expect(keys.map((key, at) => key === "" || key === String(at + 1))).toEqual(keys.map(() => true));
   expect(keys.slice(9)).toEqual(keys.slice(9).map(() => ""));

@@ -21,13 +21,16 @@ test("TC-5.1b: later sessions use the same process", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   await newSession(shell, "ferry");
   await newSession(shell, "ferry");
-  const ids = await shell.locator(".session-row").evaluateAll((rows) => rows.map((row) => /** @type {HTMLElement} */ (row).dataset.session ?? ""));
+  const ids = await shell.locator(".session-row")
+    .evaluateAll((rows) => rows.map((row) => /** @type {HTMLElement} */ (row).dataset.session ?? ""));
   const processes = new Set(ids.map((id) => /:s(\d+)-/.exec(id)?.[1]));
   expect(ids).toHaveLength(2);
   expect(processes.size).toBe(1);
 });
 
-test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async ({ startApp, page: shell }) => {
+test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async (
+  { startApp, page: shell },
+) => {
   test.slow();
   const app = await startApp({ script: "slow-start" });
   const gate = join(app.home, "release");
@@ -92,7 +95,9 @@ test("a start is cancelled by a press as slow as a hand, while its time runs on"
   await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
-test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async ({ startApp, page }) => {
+test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async (
+  { startApp, page },
+) => {
   const app = await startApp({ env: { CODEX_ACP_CMD: "no-such-program-here" } });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -104,14 +109,18 @@ test("TC-5.5a: an agent that is not installed says so, with Retry and the way to
   await expect(page.getByRole("dialog", { name: "New session" })).toBeVisible();
 });
 
-test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the way to get it, and another agent", async ({ startApp, page }) => {
+test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the way to get it, and another agent", async (
+  { startApp, page },
+) => {
   const app = await startApp();
   await app.stop();
   const program = join(app.home, "agent");
   const install = () => symlinkSync(process.execPath, program);
   install();
   const [script] = JSON.parse(readFileSync(join(app.data, "agents.json"), "utf8")).agent_servers.Scripted.args;
-  writeFileSync(join(app.data, "agents.json"), JSON.stringify({ agent_servers: { Scripted: { command: program, args: [script], install_hint: "npm install -g scripted" } } }), { mode: 0o600 });
+  writeFileSync(join(app.data, "agents.json"), JSON.stringify({
+    agent_servers: { Scripted: { command: program, args: [script], install_hint: "npm install -g scripted" } },
+  }), { mode: 0o600 });
   await app.start();
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -130,11 +139,15 @@ test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the wa
   await expect(current(page).locator("textarea")).toBeEnabled();
 });
 
-test("a session whose agent is gone from the machine says so in place, with Retry and the way to get it", async ({ page, startApp }) => {
+test("a session whose agent is gone from the machine says so in place, with Retry and the way to get it", async (
+  { page, startApp },
+) => {
   const app = await startApp();
   await app.stop();
   writePast(app, 8);
-  writeFileSync(join(app.data, "agents.json"), JSON.stringify({ agent_servers: { Scripted: { command: join(app.home, "nowhere"), install_hint: "npm install -g scripted" } } }), { mode: 0o600 });
+  writeFileSync(join(app.data, "agents.json"), JSON.stringify({
+    agent_servers: { Scripted: { command: join(app.home, "nowhere"), install_hint: "npm install -g scripted" } },
+  }), { mode: 0o600 });
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();
@@ -150,7 +163,10 @@ test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
   await pick(page);
-  await expect(page.getByRole("alert").getByText("Could not connect to Scripted").or(page.getByRole("heading", { name: "Could not connect to Scripted" }))).toBeVisible();
+  await expect(page
+    .getByRole("alert")
+    .getByText("Could not connect to Scripted")
+    .or(page.getByRole("heading", { name: "Could not connect to Scripted" }))).toBeVisible();
   await expect(page.locator(".tab")).toHaveCount(0);
   await expect(page.locator(".session-row")).toHaveCount(0);
   await page.getByRole("button", { name: "Retry" }).click();
@@ -159,7 +175,9 @@ test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind
   await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
-test("TC-2.2f: a session that could not be made says so, with Retry, and leaves nothing behind", async ({ startApp, page }) => {
+test("TC-2.2f: a session that could not be made says so, with Retry, and leaves nothing behind", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "refuse" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -214,7 +232,9 @@ test("TC-5.3a: when the server ends, so do its agents", async ({ app, shell, qui
   }).toBe(false);
 });
 
-test("switching between sessions of two agents keeps the state of both, and what is typed", async ({ startApp, page }) => {
+test("switching between sessions of two agents keeps the state of both, and what is typed", async (
+  { startApp, page },
+) => {
   const app = await startApp({ names: ["Scripted", "Second"] });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -262,7 +282,8 @@ test("a session whose frame is loaded again shows all that was said", async ({ a
     /** @type {any} */ (window).old = true;
     location.reload();
   });
-  await expect.poll(() => frame.locator("html").evaluate(() => /** @type {any} */ (window).old).catch(() => true)).toBeUndefined();
+  await expect.poll(() =>
+    frame.locator("html").evaluate(() => /** @type {any} */ (window).old).catch(() => true)).toBeUndefined();
   await expect(frame.locator(".user-text")).toHaveText("hello there");
   await expect(frame.getByText("Hello from the agent.")).toBeVisible();
   await send(frame, "hello again");
@@ -286,7 +307,9 @@ test("two windows on one session see the same words", async ({ app, shell, conte
   await sessionRow(other, "hold on").click();
   await expect(current(other).locator(".message")).toHaveText("The first part.");
   app.release("ferry");
-  for (const page of [shell, other]) await expect(current(page).locator(".message")).toHaveText("The first part. The second part.");
+  for (const page of [shell, other]) {
+    await expect(current(page).locator(".message")).toHaveText("The first part. The second part.");
+  }
 });
 
 test("a session that ends while another is in view is listed as finished, until it is seen", async ({ app, shell }) => {

@@ -2,19 +2,29 @@
 import { current, expect, send, sessionRow, tab, test } from "./app.js";
 import { writeSessions } from "./past.js";
 
-/** A window with a tab for each of these sessions. @param {import("@playwright/test").Page} page @param {import("./app.js").App} app @param {string[]} titles @param {number} active */
+/**
+ * A window with a tab for each of these sessions.
+ * @param {import("@playwright/test").Page} page
+ * @param {import("./app.js").App} app
+ * @param {string[]} titles
+ * @param {number} active
+ */
 async function openPast(page, app, titles, active) {
   await app.stop();
   const ids = writeSessions(app, titles);
   await app.start();
   await page.addInitScript((tabs) => {
-    if (window === top && !localStorage.getItem("liminal:tabs")) localStorage.setItem("liminal:tabs", JSON.stringify(tabs));
+    if (window === top && !localStorage.getItem("liminal:tabs")) {
+      localStorage.setItem("liminal:tabs", JSON.stringify(tabs));
+    }
   }, { openTabs: ids, tabOrder: ids, activeTab: ids[active] });
   await page.goto(app.link);
   await expect(page.locator(".tab")).toHaveCount(titles.length);
 }
 
-test("of many tabs only the one in view is loaded; another when it is first shown, and then it stays", async ({ startApp, page }) => {
+test("of many tabs only the one in view is loaded; another when it is first shown, and then it stays", async (
+  { startApp, page },
+) => {
   const app = await startApp();
   await openPast(page, app, Array.from({ length: 60 }, (_, at) => `Session ${at}`), 40);
   await expect(current(page).getByText("Answer to 40.")).toBeVisible();
@@ -48,12 +58,19 @@ test("a title is whole while there is room beside the tabs, in every state of it
   const app = await startApp();
   const words = ["mar", "New Session", "Fix flaky auth refresh", "A title that is rather long but not too long"];
   await openPast(page, app, words, 1);
-  /** In one step: the page may draw a tab anew between two. @param {string} [attention] The state that all tabs get first. */
+  /**
+   * In one step: the page may draw a tab anew between two.
+   * @param {string} [attention] The state that all tabs get first.
+   */
   const measure = async (attention) => {
     const tabs = await page.evaluate((name) => [...document.querySelectorAll(".tab")].map((node) => {
       if (name) node.setAttribute("data-attention", name);
       const title = node.querySelector(".tab-title");
-      return { width: node.getBoundingClientRect().width, title: title?.textContent, isCut: title !== null && title.scrollWidth > title.clientWidth };
+      return {
+        width: node.getBoundingClientRect().width,
+        title: title?.textContent,
+        isCut: title !== null && title.scrollWidth > title.clientWidth,
+      };
     }), attention);
     return { widths: tabs.map(({ width }) => width), cut: tabs.filter(({ isCut }) => isCut).map(({ title }) => title) };
   };
@@ -70,7 +87,9 @@ test("a title is whole while there is room beside the tabs, in every state of it
   expect((await measure()).widths.slice(0, 2)).toEqual(widths.slice(0, 2));
 });
 
-test("tabs that do not fit are in a list with their projects and states, and many are closed at once", async ({ startApp, page }) => {
+test("tabs that do not fit are in a list with their projects and states, and many are closed at once", async (
+  { startApp, page },
+) => {
   const app = await startApp();
   await openPast(page, app, Array.from({ length: 30 }, (_, at) => `Session ${at}`), 0);
   await expect(current(page).getByText("Answer to 0.")).toBeVisible();
@@ -102,17 +121,25 @@ test("in a narrow tab × stands in the glyph's place and leaves the title its ro
   const here = page.locator(".tab[data-current]");
   const there = page.locator(".tab").nth(4);
   expect((await here.boundingBox())?.width).toBe(112);
-  const width = async (/** @type {import("@playwright/test").Locator} */ node) => (await node.locator(".tab-title").boundingBox())?.width ?? 0;
+  const width = async (/** @type {import("@playwright/test").Locator} */ node) =>
+    (await node.locator(".tab-title").boundingBox())?.width ?? 0;
   expect(await width(here)).toBeGreaterThanOrEqual(await width(there));
-  const [close, glyph] = [await here.locator(".tab-close").boundingBox(), await there.locator(".tab-slot").boundingBox()];
+  const [close, glyph] = [
+    await here.locator(".tab-close").boundingBox(),
+    await there.locator(".tab-slot").boundingBox(),
+  ];
   const [from, other] = [await here.boundingBox(), await there.boundingBox()];
   // As far from the tab's end.
-  expect(Math.abs(((from?.x ?? 0) - (close?.x ?? 0) - (close?.width ?? 0) / 2) - ((other?.x ?? 0) - (glyph?.x ?? 0) - (glyph?.width ?? 0) / 2))).toBeLessThanOrEqual(4);
+  expect(Math.abs(((from?.x ?? 0) - (close?.x ?? 0) - (close?.width ?? 0) / 2)
+    - ((other?.x ?? 0) - (glyph?.x ?? 0) - (glyph?.width ?? 0) / 2))).toBeLessThanOrEqual(4);
 });
 
-test("a title that is read from right to left keeps its beginning in a tab and in the sidebar", async ({ startApp, page }) => {
+test("a title that is read from right to left keeps its beginning in a tab and in the sidebar", async (
+  { startApp, page },
+) => {
   const app = await startApp();
-  const title = "إصلاح تسجيل الدخول ثم اختبار كل شيء مرة أخرى with words of the other kind behind it";
+  const title =
+    "إصلاح تسجيل الدخول ثم اختبار كل شيء مرة أخرى with words of the other kind";
   await openPast(page, app, [title, ...Array.from({ length: 13 }, (_, at) => `Session ${at}`)], 0);
   for (const node of [page.locator(".tab .tab-title").first(), sessionRow(page, "with words").locator(".row-title")]) {
     const cut = await node.evaluate((element) => {
@@ -120,7 +147,10 @@ test("a title that is read from right to left keeps its beginning in a tab and i
       range.setStart(/** @type {Node} */ (element.firstChild), 0);
       range.setEnd(/** @type {Node} */ (element.firstChild), 1);
       const [letter, room] = [range.getBoundingClientRect(), element.getBoundingClientRect()];
-      return { wide: element.scrollWidth > element.clientWidth, seen: letter.left >= room.left - 1 && letter.right <= room.right + 1 };
+      return {
+        wide: element.scrollWidth > element.clientWidth,
+        seen: letter.left >= room.left - 1 && letter.right <= room.right + 1,
+      };
     });
     expect(cut).toEqual({ wide: true, seen: true });
   }

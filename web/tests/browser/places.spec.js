@@ -9,7 +9,9 @@ function checkOut(directory, branch) {
   writeFileSync(join(directory, ".git", "HEAD"), `ref: refs/heads/${branch}\n`);
 }
 
-test("a session's header shows the branch of its directory, and nothing where there is none", async ({ app, shell }) => {
+test("a session's header shows the branch of its directory, and nothing where there is none", async (
+  { app, shell },
+) => {
   checkOut(app.directory("one"), "feature/queue");
   await addProject(shell, app.directory("one"));
   await newSession(shell, "one");
@@ -22,7 +24,9 @@ test("a session's header shows the branch of its directory, and nothing where th
   await expect(current(shell).locator(".session-branch")).toBeHidden();
 });
 
-test("a directory is opened in the editor of the settings, from every menu and the palette", async ({ startApp, page }) => {
+test("a directory is opened in the editor of the settings, from every menu and the palette", async (
+  { startApp, page },
+) => {
   const app = await startApp({ env: { DISPLAY: ":99" } });
   const note = join(app.home, "opened");
   const editor = join(app.home, "editor");
@@ -66,7 +70,9 @@ test("without a display the entries say why they are off", async ({ app, shell }
   await expect(entry).toContainText("No display where Liminal Builder runs");
 });
 
-test("a session's agent and mode become the project's defaults, and the dialog shows and clears them", async ({ startApp, page }) => {
+test("a session's agent and mode become the project's defaults, and the dialog shows and clears them", async (
+  { startApp, page },
+) => {
   const app = await startApp({ names: ["First", "Second"] });
   await page.goto(app.link);
   await addProject(page, app.directory("one"));
@@ -94,7 +100,9 @@ test("a session's agent and mode become the project's defaults, and the dialog s
   await expect.poll(() => readFileSync(join(app.data, "projects.json"), "utf8")).not.toContain("defaults");
 });
 
-test("directories worked in before are offered when a project is added, and repositories are marked", async ({ app, page }) => {
+test("directories worked in before are offered when a project is added, and repositories are marked", async (
+  { app, page },
+) => {
   const atlas = app.directory("atlas");
   checkOut(atlas, "main");
   const records = join(app.home, ".claude", "projects", "-code-atlas");

@@ -9,7 +9,8 @@ const log = (frame) => frame.locator("#log");
 /** @param {FrameLocator} frame */
 const distance = (frame) => log(frame).evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
 /** How far down the window a turn stands. @param {FrameLocator} frame @param {string} words */
-const placeOf = (frame, words) => frame.getByText(words, { exact: true }).evaluate((node) => Math.round(node.getBoundingClientRect().top));
+const placeOf = (frame, words) =>
+  frame.getByText(words, { exact: true }).evaluate((node) => Math.round(node.getBoundingClientRect().top));
 
 test("a restart of the server moves nothing and folds nothing", async ({ app, shell, quiet }) => {
   test.slow();
@@ -39,7 +40,13 @@ test("a restart of the server moves nothing and folds nothing", async ({ app, sh
     await expect(frame.locator('.tool[data-kind="edit"] .diff')).toBeHidden();
     expect(await placeOf(frame, "edit it")).toBe(before);
     expect(await log(frame).evaluate((node) => node.scrollTop)).toBe(60);
-    await expect(frame.locator(".user-text")).toHaveText(["think about it", "explore it", "edit it", "long answer", "long again"]);
+    await expect(frame.locator(".user-text")).toHaveText([
+      "think about it",
+      "explore it",
+      "edit it",
+      "long answer",
+      "long again",
+    ]);
   }
   // What is shown can be opened and closed as before, and the conversation goes on below.
   await frame.locator(".thinking button").click();
@@ -59,7 +66,8 @@ test("with the server away nothing is said to go on, and everything stays readab
   await expect(shell.locator("#offline")).toBeVisible();
   await expect(frame.locator("#status-line")).toContainText("Liminal Builder is not answeringA turn was running");
   await expect(frame.locator(".chip")).toHaveText("Scripted · Not known");
-  const moving = () => frame.locator("body").evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
+  const moving = () => frame.locator("body")
+    .evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
   await expect.poll(moving).toBe(0);
   const writes = await frame.locator("body").evaluate(async () => {
     let count = 0;
@@ -165,7 +173,10 @@ test.describe("a phone", () => {
     await frame.locator("textarea").fill(`hello\n${"row\n".repeat(30)}`);
     await frame.getByRole("button", { name: "Send" }).tap();
     await finished(frame);
-    const [text, more] = await Promise.all([frame.locator(".user-text").last().boundingBox(), frame.getByRole("button", { name: "Show all" }).boundingBox()]);
+    const [text, more] = await Promise.all([
+      frame.locator(".user-text").last().boundingBox(),
+      frame.getByRole("button", { name: "Show all" }).boundingBox(),
+    ]);
     expect(more?.y).toBeGreaterThanOrEqual((text?.y ?? 0) + (text?.height ?? Infinity));
     expect(Math.round(more?.x ?? 0)).toBe(Math.round(text?.x ?? -1));
   });
@@ -181,7 +192,8 @@ test("quotations stand at the edge, and every line reads in its own direction", 
   const hebrew = "שלום world";
   await send(frame, `repeat: ${hebrew}\n\n- ${hebrew}\n\nplain words\n\n\`\`\`\n${hebrew}\n\`\`\``);
   await finished(frame);
-  const sides = (/** @type {import("@playwright/test").Locator} */ nodes) => nodes.evaluateAll((all) => all.map((node) => getComputedStyle(node).direction));
+  const sides = (/** @type {import("@playwright/test").Locator} */ nodes) =>
+    nodes.evaluateAll((all) => all.map((node) => getComputedStyle(node).direction));
   expect(await sides(frame.locator(".message").last().locator("p, ul, pre"))).toEqual(["rtl", "rtl", "ltr", "ltr"]);
   // The user's own words: each line for itself.
   const lines = await frame.locator(".user-text").last().evaluate((node) => {

@@ -12,7 +12,9 @@ for (const width of [1300, 1440, 1900, 2400]) {
     await send(frame, "hello");
     await finished(frame);
     const places = async () => {
-      const boxes = await Promise.all([".composer", ".message >> nth=0", ".user-turn >> nth=0"].map((part) => frame.locator(part).boundingBox()));
+      const boxes = await Promise.all(
+        [".composer", ".message >> nth=0", ".user-turn >> nth=0"].map((part) => frame.locator(part).boundingBox()),
+      );
       return boxes.map((box) => [box?.x, box?.width]);
     };
     await expect(frame.locator("#rail")).toBeHidden();
@@ -27,7 +29,9 @@ for (const width of [1300, 1440, 1900, 2400]) {
   });
 }
 
-test("options that are neither mode nor model are in a menu under their names; on a phone one menu holds all", async ({ startApp, page }) => {
+test("options that are neither mode nor model are in a menu under their names; on a phone one menu holds all", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "options" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -37,19 +41,30 @@ test("options that are neither mode nor model are in a menu under their names; o
   await frame.getByRole("button", { name: "Options" }).click();
   const menu = frame.getByRole("menu", { name: "Options" });
   await expect(menu.locator(".menu-heading")).toHaveText(["Collaboration mode", "Fast mode"]);
-  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText("Off");
+  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText(
+    "Off",
+  );
   await menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { name: "On" }).click();
   await frame.getByRole("button", { name: "Options" }).click();
-  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText("On");
+  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText(
+    "On",
+  );
   await page.keyboard.press("Escape");
   await page.setViewportSize({ width: 390, height: 844 });
   await expect(buttons).toHaveText(["Options"]);
   await buttons.click();
   await expect(frame.locator(".menu-heading")).toHaveText(["Mode", "Model", "Collaboration mode", "Fast mode"]);
-  await expect(frame.getByRole("menuitemradio", { checked: true })).toHaveText(["Ask first", "gpt-5-codex · high", "Default", "On"]);
+  await expect(frame.getByRole("menuitemradio", { checked: true })).toHaveText([
+    "Ask first",
+    "gpt-5-codex · high",
+    "Default",
+    "On",
+  ]);
 });
 
-test("a command says that it prints nothing before its end, until its agent has shown otherwise", async ({ app, shell }) => {
+test("a command says that it prints nothing before its end, until its agent has shown otherwise", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "run the tests");
@@ -70,7 +85,9 @@ test("a command says that it prints nothing before its end, until its agent has 
   await expect(third.locator(".tool-silent")).toHaveText("No output yet");
 });
 
-test("an answer is copied as markdown, by pointer and by keyboard, and its button moves nothing", async ({ app, shell, context }) => {
+test("an answer is copied as markdown, by pointer and by keyboard, and its button moves nothing", async (
+  { app, shell, context },
+) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
@@ -84,7 +101,9 @@ test("an answer is copied as markdown, by pointer and by keyboard, and its butto
   expect(await frame.locator(".message").boundingBox()).toEqual(before);
   await button.click();
   await expect(frame.getByRole("button", { name: "Copied" })).toBeVisible();
-  expect(await shell.evaluate(() => navigator.clipboard.readText())).toMatch(/^## What changed\n\nIt has \*\*bold\*\* words[\s\S]*Done\.$/);
+  expect(await shell.evaluate(() => navigator.clipboard.readText())).toMatch(
+    /^## What changed\n\nIt has \*\*bold\*\* words[\s\S]*Done\.$/,
+  );
   await send(frame, "hold on");
   await expect(frame.locator(".message").last()).toHaveText("The first part.");
   await expect(frame.getByRole("button", { name: "Copy answer" })).toHaveCount(1);
@@ -92,7 +111,8 @@ test("an answer is copied as markdown, by pointer and by keyboard, and its butto
   await finished(frame);
   await frame.getByRole("button", { name: "Copy answer" }).last().focus();
   await shell.keyboard.press("Enter");
-  await expect.poll(() => shell.evaluate(() => navigator.clipboard.readText())).toBe("The first part. The second part.");
+  await expect.poll(() => shell.evaluate(() => navigator.clipboard.readText()))
+    .toBe("The first part. The second part.");
 });
 
 test("a whole conversation is copied, also what the page has not loaded", async ({ startApp, page, context }) => {
@@ -109,9 +129,18 @@ test("a whole conversation is copied, also what the page has not loaded", async 
   await current(page).getByRole("menuitem", { name: "Copy conversation" }).click();
   await expect(page.getByText("Conversation copied")).toBeVisible();
   const text = await page.evaluate(() => navigator.clipboard.readText());
-  expect(text.startsWith("# A long history\n\n## You\n\nQuestion 1\n\n## Scripted\n\n```text\nRead a.ts\n```\n\nAnswer 1 of many, with **bold**")).toBe(true);
+  expect(
+    text.startsWith(
+      "# A long history\n\n## You\n\nQuestion 1\n\n## Scripted\n\n```text\nRead a.ts\n```\n\n"
+        + "Answer 1 of many, with **bold**",
+    ),
+  ).toBe(
+    true,
+  );
   expect(text.match(/^## You$/gm)).toHaveLength(600);
-  expect([...text.matchAll(/^Question (\d+)$/gm)].map((match) => Number(match[1]))).toEqual(Array.from({ length: 600 }, (_, at) => at + 1));
+  expect([...text.matchAll(/^Question (\d+)$/gm)].map((match) => Number(match[1]))).toEqual(
+    Array.from({ length: 600 }, (_, at) => at + 1),
+  );
   await page.keyboard.press("Control+k");
   await page.keyboard.type("copy conv");
   await page.evaluate(() => navigator.clipboard.writeText(""));

@@ -17,7 +17,9 @@ test("Settings: the theme is chosen, follows the system when asked, and is kept"
   await expect(shell.getByRole("button", { name: "Settings" })).toBeFocused();
 });
 
-test("a desktop notification comes only when switched on and while the page is not in view", async ({ app, page, context }) => {
+test("a desktop notification comes only when switched on and while the page is not in view", async (
+  { app, page, context },
+) => {
   await context.grantPermissions(["notifications"]);
   await page.addInitScript(() => {
     const own = /** @type {any} */ (window);
@@ -34,7 +36,8 @@ test("a desktop notification comes only when switched on and while the page is n
     };
     Object.defineProperty(document, "visibilityState", { get: () => (own.away ? "hidden" : "visible") });
   });
-  const notes = () => page.evaluate(() => /** @type {any} */ (window).notes.map((/** @type {any} */ { words }) => words));
+  const notes = () =>
+    page.evaluate(() => /** @type {any} */ (window).notes.map((/** @type {any} */ { words }) => words));
   /** @param {boolean} away */
   const look = (away) => page.evaluate((now) => void (/** @type {any} */ (window).away = now), away);
   await page.goto(app.link);

@@ -4,7 +4,12 @@ import { writeSessions } from "./past.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
 
-/** Sessions whose turns are held, and another one in view. @param {Page} page @param {import("./app.js").App} app @param {string[]} words */
+/**
+ * Sessions whose turns are held, and another one in view.
+ * @param {Page} page
+ * @param {import("./app.js").App} app
+ * @param {string[]} words
+ */
 async function holdAll(page, app, words) {
   for (const name of ["ferry", "atlas"]) await addProject(page, app.directory(name));
   for (const one of words) {
@@ -18,7 +23,9 @@ async function holdAll(page, app, words) {
 /** @param {Page} page @param {string} selector */
 const titles = (page, selector) => page.locator(`${selector} .inbox-title`).allTextContents();
 
-test("Needs you counts what waits for the user; what is finished is listed apart and can be marked read", async ({ app, shell }) => {
+test("Needs you counts what waits for the user; what is finished is listed apart and can be marked read", async (
+  { app, shell },
+) => {
   await holdAll(shell, app, ["one", "two"]);
   app.release("ferry");
   await expect.poll(async () => (await titles(shell, "#finished")).sort()).toEqual(["hold one", "hold two"]);
@@ -85,7 +92,9 @@ test("Needs you, Finished and the project in view stay while the tree scrolls", 
   expect(focused?.y ?? 0).toBeGreaterThanOrEqual((row?.y ?? 0) + (row?.height ?? 0));
 });
 
-test("rows keep their places under the pointer, show new states there, and move when it has left", async ({ app, shell }) => {
+test("rows keep their places under the pointer, show new states there, and move when it has left", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   for (const word of ["a", "b"]) {
     const frame = await newSession(shell, "ferry");

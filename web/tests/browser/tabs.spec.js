@@ -44,7 +44,9 @@ test("TC-4.2b: a tab that is switched to is shown in the very next frame", async
     const other = document.querySelector(".tab:not([data-current])");
     /** @type {HTMLElement | null | undefined} */ (other?.querySelector("[role=tab]"))?.click();
     await new Promise((resolve) => requestAnimationFrame(resolve));
-    const frame = document.querySelector(`iframe[data-session="${CSS.escape(/** @type {HTMLElement} */ (other).dataset.id ?? "")}"]`);
+    const frame = document.querySelector(
+      `iframe[data-session="${CSS.escape(/** @type {HTMLElement} */ (other).dataset.id ?? "")}"]`,
+    );
     return frame ? getComputedStyle(frame).visibility : "";
   });
   expect(shown).toBe("visible");
@@ -60,7 +62,12 @@ test("a hidden session draws nothing until it is shown, and no key reaches it", 
   await hidden?.evaluate(() => {
     const all = /** @type {any} */ (window);
     all.writes = 0;
-    new MutationObserver((list) => (all.writes += list.length)).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+    new MutationObserver((list) => (all.writes += list.length)).observe(document, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+      attributes: true,
+    });
   });
   app.release("ferry");
   // It is told, and says so in the sidebar; its own page stays as it was.
@@ -114,7 +121,9 @@ test("TC-4.5b: a tab shows a placeholder until the first message gives it a titl
   await expect(tab(shell, "hello title")).toBeVisible();
 });
 
-test("TC-4.6a, TC-4.6b: tabs are reordered by dragging, and stay so when all is closed and opened again", async ({ app, shell, context, quiet }) => {
+test("TC-4.6a, TC-4.6b: tabs are reordered by dragging, and stay so when all is closed and opened again", async (
+  { app, shell, context, quiet },
+) => {
   await openAll(shell, "a", "b", "c");
   const onto = await tab(shell, "hello b").boundingBox();
   await tab(shell, "hello c").hover();
@@ -155,7 +164,9 @@ test("TC-5.6a: three tabs with the second active are so again after a reload", a
   await expect(current(shell).locator(".user-text")).toHaveText("hello b");
 });
 
-test("TC-4.7a: three tabs with the second active are so again after a restart of the server", async ({ app, shell, context, quiet }) => {
+test("TC-4.7a: three tabs with the second active are so again after a restart of the server", async (
+  { app, shell, context, quiet },
+) => {
   await openAll(shell, "a", "b", "c");
   await tab(shell, "hello b").click();
   quiet.serverMayGo = true;

@@ -1,5 +1,17 @@
 // windows.spec.js: two windows of one workspace, and a window whose server is away.
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, tab, test } from "./app.js";
+import {
+  addProject,
+  current,
+  expect,
+  finished,
+  newSession,
+  projectRow,
+  routeLine,
+  send,
+  sessionRow,
+  tab,
+  test,
+} from "./app.js";
 import { writeSessions } from "./past.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
@@ -14,7 +26,9 @@ async function talk(page, project, words) {
   await finished(frame);
 }
 
-test("each window keeps its own tabs over a reload, and a new one begins with those of all", async ({ startApp, page: shell, context }) => {
+test("each window keeps its own tabs over a reload, and a new one begins with those of all", async (
+  { startApp, page: shell, context },
+) => {
   test.slow();
   const app = await startApp();
   await app.stop();
@@ -44,7 +58,9 @@ test("each window keeps its own tabs over a reload, and a new one begins with th
   await expect(tab(third, "hello two")).toHaveAttribute("data-current", "");
 });
 
-test("TC-1.3b: a project removed while a window was away is gone from it, with its tabs, when it is back", async ({ app, shell, context, quiet }) => {
+test("TC-1.3b: a project removed while a window was away is gone from it, with its tabs, when it is back", async (
+  { app, shell, context, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
   await talk(shell, "atlas", "hello atlas");
@@ -72,7 +88,9 @@ test("TC-1.3b: a project removed while a window was away is gone from it, with i
   await expect(shell.locator(".palette-option", { hasText: "hello ferry" })).toHaveCount(0);
 });
 
-test("with the server away nothing is said to be at work, and it is said again when it is back", async ({ app, shell, quiet }) => {
+test("with the server away nothing is said to be at work, and it is said again when it is back", async (
+  { app, shell, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   await talk(shell, "ferry", "hello one");
   const frame = await newSession(shell, "ferry");
@@ -96,7 +114,7 @@ test("with the server away nothing is said to be at work, and it is said again w
   await expect(shell.locator("#footer")).not.toContainText("Not known");
 });
 
-test("a session opened again, of which an old word comes before its past does, is whole after the connection was lost", async ({ app, page }) => {
+test("a session is complete after a lost connection, even if an old message comes first", async ({ app, page }) => {
   let heard = "";
   let opens = 0;
   let lose = false;

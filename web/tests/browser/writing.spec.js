@@ -5,7 +5,9 @@ test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
 });
 
-test("a draft written in one window is not lost to another that knows nothing of it", async ({ app, shell, context }) => {
+test("a draft written in one window is not lost to another that knows nothing of it", async (
+  { app, shell, context },
+) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello");
   await finished(frame);
@@ -37,7 +39,10 @@ test("words are selected by key in the message field, and the tabs stay where th
   const input = frame.locator("textarea");
   await input.fill("one two three");
   await input.press("Control+Shift+ArrowLeft");
-  expect(await input.evaluate((node) => { const { value, selectionStart, selectionEnd } = /** @type {HTMLTextAreaElement} */ (node); return value.slice(selectionStart, selectionEnd); })).toBe("three");
+  expect(await input.evaluate((node) => {
+    const { value, selectionStart, selectionEnd } = /** @type {HTMLTextAreaElement} */ (node);
+    return value.slice(selectionStart, selectionEnd);
+  })).toBe("three");
   await expect(shell.locator(".tab .tab-title")).toHaveText(["hello a", "hello b"]);
 });
 
@@ -48,7 +53,11 @@ test("a message to an agent that is connected is never said to start it", async 
   await frame.locator("#status-line").evaluate((node) => {
     const all = /** @type {any} */ (window);
     all.said = [];
-    new MutationObserver(() => all.said.push(node.textContent)).observe(node, { subtree: true, childList: true, characterData: true });
+    new MutationObserver(() => all.said.push(node.textContent)).observe(node, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    });
   });
   for (let at = 0; at < 3; at += 1) {
     await send(frame, "hello again");
@@ -63,7 +72,9 @@ test("a message to an agent that is connected is never said to start it", async 
   expect(said.filter((/** @type {string} */ words) => /Starting/.test(words))).toEqual([]);
 });
 
-test("text is copied where the browser gives the page no clipboard, and a failure is said", async ({ shell, context }) => {
+test("text is copied where the browser gives the page no clipboard, and a failure is said", async (
+  { shell, context },
+) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const frame = await newSession(shell, "ferry");
   await send(frame, "markdown please");
@@ -99,7 +110,11 @@ test("TC-3.7b: Escape stops a turn at once from the conversation; from the input
   // The hint is gone after two seconds, sooner than a busy machine may look.
   await frame.locator("#status-line").evaluate((line) => {
     const all = /** @type {any} */ (window);
-    new MutationObserver(() => (all.hinted ||= line.textContent?.includes("Esc again to stop"))).observe(line, { subtree: true, childList: true, characterData: true });
+    new MutationObserver(() => (all.hinted ||= line.textContent?.includes("Esc again to stop"))).observe(line, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    });
   });
   await frame.locator("textarea").press("Escape");
   await expect.poll(() => frame.locator("body").evaluate(() => /** @type {any} */ (window).hinted)).toBe(true);

@@ -13,7 +13,12 @@ let ears = [];
 /** @param {any} parent */
 function openPage(parent) {
   ears = [];
-  Object.assign(page, { location: { origin: HOME }, window: page, parent: parent ?? page, addEventListener: (/** @type {string} */ _, /** @type {any} */ ear) => ears.push(ear) });
+  Object.assign(page, {
+    location: { origin: HOME },
+    window: page,
+    parent: parent ?? page,
+    addEventListener: (/** @type {string} */ _, /** @type {any} */ ear) => ears.push(ear),
+  });
 }
 
 /** What is heard of these events. @param {(heard: (...words: any[]) => void) => void} hear @param {object[]} events */
@@ -55,7 +60,24 @@ test("the shell hears windows of its own origin only, and is told which one spok
 
 test("what has not the shape of a message is let go", () => {
   openPage(shell);
-  const shapes = [null, undefined, "ready", 7, [], {}, { kind: "no such" }, { kind: "constructor" }, { kind: "__proto__" }, { kind: "request", id: "1", message: {} }, { kind: "request", id: 1, message: null }, { kind: "say", text: 7 }, { kind: ["ready"] }, { kind: "server", messages: {} }, { kind: "server", messages: null }, { kind: "server", messages: "x" }];
+  const shapes = [
+    null,
+    undefined,
+    "ready",
+    7,
+    [],
+    {},
+    { kind: "no such" },
+    { kind: "constructor" },
+    { kind: "__proto__" },
+    { kind: "request", id: "1", message: {} },
+    { kind: "request", id: 1, message: null },
+    { kind: "say", text: 7 },
+    { kind: ["ready"] },
+    { kind: "server", messages: {} },
+    { kind: "server", messages: null },
+    { kind: "server", messages: "x" },
+  ];
   for (const data of shapes) {
     assert.deepEqual(heardOf(hearPortlets, [{ origin: HOME, source: stranger, data }]), [], JSON.stringify(data));
     assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
@@ -66,6 +88,9 @@ test("a portlet is told by its own origin, so that a page in its place hears not
   openPage(null);
   /** @type {any[]} */
   const told = [];
-  tellPortlet(/** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...words) => told.push(words) }), { kind: "online", online: true });
+  tellPortlet(
+    /** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...words) => told.push(words) }),
+    { kind: "online", online: true },
+  );
   assert.deepEqual(told, [[{ kind: "online", online: true }, HOME]]);
 });

@@ -7,7 +7,9 @@ const page = /** @type {any} */ (globalThis);
 let now = 0;
 /** @type {{ at: number, run: () => void }[]} */
 let timers = [];
-page.self = { setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => timers.push({ at: now + ms, run }) };
+page.self = {
+  setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => timers.push({ at: now + ms, run }),
+};
 page.clearTimeout = () => (timers = []);
 page.performance = { now: () => now };
 

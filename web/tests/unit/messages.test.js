@@ -15,15 +15,43 @@ test("a message that lacks a field is not taken for one", () => {
   for (const [name, message] of goldens("server.")) {
     for (const field of Object.keys(message)) {
       const { [field]: _, ...rest } = message;
-      const optional = new Set(["requestId", "since", "reason", "field", "detail", "sessionId", "cliType", "installHint", "attempt", "attemptsMax", "retryInMs"]);
-      if (optional.has(field) && !(field === "sessionId" && message.type.startsWith("session:")) && !(field === "cliType" && message.type === "agent:status")) continue;
+      const optional = new Set([
+        "requestId",
+        "since",
+        "reason",
+        "field",
+        "detail",
+        "sessionId",
+        "cliType",
+        "installHint",
+        "attempt",
+        "attemptsMax",
+        "retryInMs",
+      ]);
+      if (
+        optional.has(field)
+        && !(field === "sessionId" && message.type.startsWith("session:"))
+        && !(field === "cliType" && message.type === "agent:status")
+      ) continue;
       assert.ok(!isServerMessage(rest), `${name} without ${field}`);
     }
   }
 });
 
 test("what is not JSON, not an object or of an unknown type is let go", () => {
-  for (const text of ["", "{", "null", "7", "[]", "{}", '{"type":7}', '{"type":"no:such"}', '{"type":"constructor"}', undefined, new ArrayBuffer(1)]) {
+  for (const text of [
+    "",
+    "{",
+    "null",
+    "7",
+    "[]",
+    "{}",
+    '{"type":7}',
+    '{"type":"no:such"}',
+    '{"type":"constructor"}',
+    undefined,
+    new ArrayBuffer(1),
+  ]) {
     assert.equal(parseServerFrame(text), null, String(text));
   }
 });

@@ -8,17 +8,35 @@ import { goldens } from "./goldens.js";
 
 const base = goldens("server.session.created")[0]?.[1].session;
 /** @param {string} id @param {any} attention @param {string} since @param {object} [more] */
-const session = (id, attention, since, more = {}) => ({ ...base, id, attention, since: `2026-11-15T${since}:00.000Z`, reason: undefined, ...more });
+const session = (id, attention, since, more = {}) => ({
+  ...base,
+  id,
+  attention,
+  since: `2026-11-15T${since}:00.000Z`,
+  reason: undefined,
+  ...more,
+});
 const agent = goldens("server.agent.list")[0]?.[1].agents[0];
 
 test("requests come before errors, the oldest first; what is finished is a list of its own", () => {
-  const all = [session("f2", "finished", "10:02"), session("w", "working", "09:00"), session("e", "error", "11:00"), session("f1", "finished", "10:01"), session("p", "needs_permission", "12:00"), session("i", "idle", "01:00")];
+  const all = [
+    session("f2", "finished", "10:02"),
+    session("w", "working", "09:00"),
+    session("e", "error", "11:00"),
+    session("f1", "finished", "10:01"),
+    session("p", "needs_permission", "12:00"),
+    session("i", "idle", "01:00"),
+  ];
   assert.deepEqual(listNeeds(all, [agent]).map(({ key }) => key), ["p", "e"]);
   assert.deepEqual(listFinished(all).map(({ key }) => key), ["f1", "f2"]);
 });
 
 test("an agent that was lost stands first, once, with its sessions", () => {
-  const all = [session("p", "needs_permission", "12:00"), session("d1", "disconnected", "12:01", { reason: "Interrupted" }), session("d2", "disconnected", "11:59", { reason: "Interrupted" })];
+  const all = [
+    session("p", "needs_permission", "12:00"),
+    session("d1", "disconnected", "12:01", { reason: "Interrupted" }),
+    session("d2", "disconnected", "11:59", { reason: "Interrupted" }),
+  ];
   const [first, second] = listNeeds(all, [agent]);
   assert.equal(first?.kind === "agent" && first.sessions.length, 2);
   assert.equal(first?.since, "2026-11-15T11:59:00.000Z");
@@ -26,7 +44,10 @@ test("an agent that was lost stands first, once, with its sessions", () => {
 });
 
 test("the reason is the server's, else the state's own words", () => {
-  assert.equal(reasonOf(session("a", "error", "10:00", { reason: "Turn failed: rate limit" })), "Turn failed: rate limit");
+  assert.equal(
+    reasonOf(session("a", "error", "10:00", { reason: "Turn failed: rate limit" })),
+    "Turn failed: rate limit",
+  );
   assert.equal(reasonOf(session("a", "finished", "10:00")), "Finished");
 });
 
@@ -45,15 +66,25 @@ test("a search finds beginnings of words first, then inside words, then letters 
 });
 
 test("what ends before the user's eyes does not come and go in the lists; a request stays", () => {
-  const all = [session("a", "finished", "10:00"), session("b", "error", "10:01"), session("c", "needs_permission", "10:02")];
-  const ids = (/** @type {string | null} */ watched) => [...listNeeds(all, [], watched), ...listFinished(all, watched)].map(({ key }) => key);
+  const all = [
+    session("a", "finished", "10:00"),
+    session("b", "error", "10:01"),
+    session("c", "needs_permission", "10:02"),
+  ];
+  const ids = (/** @type {string | null} */ watched) =>
+    [...listNeeds(all, [], watched), ...listFinished(all, watched)].map(({ key }) => key);
   assert.deepEqual(ids(null), ["c", "b", "a"]);
   assert.deepEqual(ids("a"), ["c", "b"]);
   assert.deepEqual(ids("b"), ["c", "a"]);
   assert.deepEqual(ids("c"), ["c", "b", "a"]);
 });
 
-/** Presses the key so often, faster than anything is seen. @param {any[]} all @param {number} presses @param {any} [from] */
+/**
+ * Presses the key so often, faster than anything is seen.
+ * @param {any[]} all
+ * @param {number} presses
+ * @param {any} [from]
+ */
 function press(all, presses, from) {
   const next = createReview();
   let current = from;
@@ -72,7 +103,11 @@ test("the key visits each unread session once, in order, however fast it is pres
 });
 
 test("the key visits requests before what is unread, and goes through them again while they wait", () => {
-  const all = [session("f", "finished", "09:00"), session("p", "needs_permission", "10:00"), session("q", "needs_permission", "10:01")];
+  const all = [
+    session("f", "finished", "09:00"),
+    session("p", "needs_permission", "10:00"),
+    session("q", "needs_permission", "10:01"),
+  ];
   assert.deepEqual(press(all, 5), ["p", "q", "f", "p", "q"]);
   assert.deepEqual(press([session("p", "needs_permission", "10:00")], 2), ["p", null]);
 });

@@ -2,18 +2,31 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { renamedOf } from "../../portlet/same.js";
 
-/** A conversation of turns of items, each told by its id and what it says. @param {Record<string, Record<string, string>>} turns */
+/**
+ * A conversation of turns of items, each told by its id and what it says.
+ * @param {Record<string, Record<string, string>>} turns
+ */
 function talk(turns) {
-  const items = new Map(Object.values(turns).flatMap((words) => Object.entries(words).map(([id, text]) => [id, /** @type {any} */ (
-    text.startsWith("$") ? { type: "tool_call", toolName: "run", toolArguments: { command: text } } : { type: "message", origin: text.startsWith("?") ? "user" : "agent", text })])));
+  const items = new Map(
+    Object.values(turns).flatMap((words) => Object.entries(words).map(([id, text]) => [id, /** @type {any} */ (
+      text.startsWith("$")
+        ? { type: "tool_call", toolName: "run", toolArguments: { command: text } }
+        : { type: "message", origin: text.startsWith("?") ? "user" : "agent", text })])),
+  );
   return { items, turns: Object.entries(turns).map(([id, words]) => ({ id, items: Object.keys(words) })) };
 }
-const plain = (/** @type {ReturnType<typeof renamedOf>} */ { items, turns }) => ({ items: Object.fromEntries(items), turns: Object.fromEntries(turns) });
+const plain = (/** @type {ReturnType<typeof renamedOf>} */ { items, turns }) => ({
+  items: Object.fromEntries(items),
+  turns: Object.fromEntries(turns),
+});
 
 test("what says the same is the same, under whatever id", () => {
   const before = talk({ t1: { a: "?hello", b: "Hello." }, t2: { c: "?run", d: "$ make", e: "Done." } });
   const after = talk({ u1: { v: "?hello", w: "Hello." }, u2: { x: "?run", d: "$ make", z: "Done. " } });
-  assert.deepEqual(plain(renamedOf(before, after)), { items: { v: "a", w: "b", x: "c", z: "e" }, turns: { u1: "t1", u2: "t2" } });
+  assert.deepEqual(plain(renamedOf(before, after)), {
+    items: { v: "a", w: "b", x: "c", z: "e" },
+    turns: { u1: "t1", u2: "t2" },
+  });
 });
 
 test("what was said twice is told apart by its place from the end", () => {

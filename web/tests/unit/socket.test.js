@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-/** What a page has, as far as the socket is concerned. `silent`: connected, and nothing is said. @param {{ letIn: () => boolean, silent?: () => boolean }} server */
+/**
+ * What a page has, as far as the socket is concerned. `silent`: connected, and nothing is said.
+ * @param {{ letIn: () => boolean, silent?: () => boolean }} server
+ */
 function page({ letIn, silent = () => false }) {
   const closed = /** @type {number[]} */ ([]);
   const tries = /** @type {number[]} */ ([]);
@@ -14,8 +17,18 @@ function page({ letIn, silent = () => false }) {
       tries.push(Date.now());
       queueMicrotask(() => {
         if (silent()) return;
-        if (letIn()) this.dispatchEvent(Object.assign(new Event("message"), { data: JSON.stringify({ type: "server:hello", version: "1", instance: "i", home: "/", notices: [], hasDisplay: false }) }));
-        else this.dispatchEvent(new Event("close"));
+        if (letIn()) {
+          this.dispatchEvent(
+            Object.assign(new Event("message"), { data: JSON.stringify({
+              type: "server:hello",
+              version: "1",
+              instance: "i",
+              home: "/",
+              notices: [],
+              hasDisplay: false,
+            }) }),
+          );
+        } else this.dispatchEvent(new Event("close"));
       });
     }
     // A peer that says nothing does not answer a close either: no event follows.
@@ -24,13 +37,21 @@ function page({ letIn, silent = () => false }) {
     }
   }
   Object.assign(globalThis, {
-    WebSocket: Socket, location: { protocol: "http:", host: "127.0.0.1:1" }, window: globalThis, fetch: async () => ({ ok: true }),
-    document: { visibilityState: "visible", addEventListener() {} }, addEventListener: (/** @type {string} */ kind, /** @type {() => void} */ run) => (listeners[kind] = run),
+    WebSocket: Socket,
+    location: { protocol: "http:", host: "127.0.0.1:1" },
+    window: globalThis,
+    fetch: async () => ({ ok: true }),
+    document: { visibilityState: "visible", addEventListener() {} },
+    addEventListener: (/** @type {string} */ kind, /** @type {() => void} */ run) => (listeners[kind] = run),
   });
   return { tries, listeners, closed };
 }
 
-/** Lets time go by, with everything that waits on promises in between. @param {import("node:test").TestContext} t @param {number} ms */
+/**
+ * Lets time go by, with everything that waits on promises in between.
+ * @param {import("node:test").TestContext} t
+ * @param {number} ms
+ */
 async function pass(t, ms) {
   const settle = async () => {
     for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();

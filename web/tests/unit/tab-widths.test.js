@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { TAB_GAP_PX, TAB_MAX_PX, TAB_MIN_PX, tabWidths } from "../../shell/tab-widths.js";
 
-const sum = (/** @type {number[]} */ widths) => widths.reduce((total, width) => total + width, TAB_GAP_PX * (widths.length - 1));
+const sum = (/** @type {number[]} */ widths) =>
+  widths.reduce((total, width) => total + width, TAB_GAP_PX * (widths.length - 1));
 
 test("with room for all, each tab takes what its title needs, between minimum and maximum", () => {
   assert.deepEqual(tabWidths([150.2, 60, 400], 1000), { widths: [151, TAB_MIN_PX, TAB_MAX_PX], fits: true });

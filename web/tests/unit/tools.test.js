@@ -10,14 +10,33 @@ import { goldens } from "./goldens.js";
 const golden = goldens("upsert.tool_call")[0]?.[1];
 const place = { root: "/home/dev/demo", home: "/home/dev" };
 /** @param {string} kind @param {object} [more] @param {object} [detail] */
-const call = (kind, more = {}, detail = {}) => ({ ...golden, startedAt: golden.sourceTimestamp, changedAt: golden.emittedAt, text: "", html: [], ...more, tool: { kind, interrupted: false, ...detail } });
+const call = (kind, more = {}, detail = {}) => ({
+  ...golden,
+  startedAt: golden.sourceTimestamp,
+  changedAt: golden.emittedAt,
+  text: "",
+  html: [],
+  ...more,
+  tool: { kind, interrupted: false, ...detail },
+});
 
 test("TC-3.3a: a call is named by what it does to what", () => {
-  assert.deepEqual(wordsOf(call("execute", { status: "update" }, { command: "cargo test" }), place), { icon: "terminal", verb: "Run", target: "cargo test", isCode: true });
+  assert.deepEqual(wordsOf(call("execute", { status: "update" }, { command: "cargo test" }), place), {
+    icon: "terminal",
+    verb: "Run",
+    target: "cargo test",
+    isCode: true,
+  });
   assert.equal(wordsOf(call("execute", {}, { command: "cargo test" }), place).verb, "Ran");
   assert.equal(wordsOf(call("execute", {}, { command: "cargo test", interrupted: true }), place).verb, "Run");
-  assert.equal(wordsOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target, "src/lib.rs");
-  assert.equal(wordsOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb, "Create");
+  assert.equal(
+    wordsOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target,
+    "src/lib.rs",
+  );
+  assert.equal(
+    wordsOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb,
+    "Create",
+  );
   assert.equal(wordsOf(call("search", { toolArguments: { pattern: "TODO" } }), place).target, "TODO");
   assert.equal(wordsOf(call("other", { toolName: "mcp_ask" }), place).verb, "mcp_ask");
 });
@@ -40,7 +59,8 @@ test("three quiet calls in a row fold into one line, two do not", () => {
 });
 
 test("a file that was read says which lines", () => {
-  const lines = (/** @type {number[]} */ numbers) => numbers.map((n) => `<div class="line"><span class="num">${n}</span><span class="src">x</span></div>`).join("");
+  const lines = (/** @type {number[]} */ numbers) =>
+    numbers.map((n) => `<div class="line"><span class="num">${n}</span><span class="src">x</span></div>`).join("");
   const read = (/** @type {object[]} */ sections) => linesRead(call("read", { sections }));
   assert.equal(read([{ kind: "file", html: lines([7, 8, 9]) }]), "7–9");
   assert.equal(read([{ kind: "file", html: lines([1, 2, 184]), cutLines: 181 }]), "1–184");
@@ -50,7 +70,10 @@ test("a file that was read says which lines", () => {
 });
 
 test("leave that was given automatically is said", () => {
-  assert.equal(permissionWords(call("execute", {}, { permission: { decision: "allowed_automatically" } })), "allowed automatically");
+  assert.equal(
+    permissionWords(call("execute", {}, { permission: { decision: "allowed_automatically" } })),
+    "allowed automatically",
+  );
   assert.equal(permissionWords(call("execute")), "");
 });
 
@@ -83,7 +106,8 @@ test("a turn's events mark its beginning and its end", () => {
 test("TC-7.2c: several items grow independently of each other", () => {
   const session = createSession(() => {});
   const upsert = goldens("server.session.upsert")[0]?.[1];
-  const put = (/** @type {object} */ part) => session.apply({ ...upsert, payload: { ...upsert.payload, status: "update", ...part } });
+  const put = (/** @type {object} */ part) =>
+    session.apply({ ...upsert, payload: { ...upsert.payload, status: "update", ...part } });
   put({ itemId: "a", content: "One" });
   put({ itemId: "b", content: "Two" });
   put({ itemId: "a", content: " more", contentFrom: 3 });
@@ -107,7 +131,10 @@ test("older items come before those that are there, once", () => {
   const { since: _, ...history } = goldens("server.session.history")[0]?.[1];
   const entry = history.entries[0];
   session.apply({ ...history, entries: [{ ...entry, itemId: "c" }] });
-  session.prepend([{ ...entry, itemId: "a", turnId: "t0" }, { ...entry, itemId: "b" }, { ...entry, itemId: "c" }], false);
+  session.prepend(
+    [{ ...entry, itemId: "a", turnId: "t0" }, { ...entry, itemId: "b" }, { ...entry, itemId: "c" }],
+    false,
+  );
   assert.deepEqual(session.state.turns.map(({ id, items }) => [id, items]), [["t0", ["a"]], ["turn-1", ["b", "c"]]]);
   assert.equal(session.state.more, false);
   assert.ok(mergeUpsert(undefined, entry));
