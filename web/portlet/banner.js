@@ -63,7 +63,7 @@ export function mountBanners(root, { session, reconnect, retry }) {
 
 /** @param {HTMLElement} node @param {Banner} banner */
 function fill(node, banner) {
-  const [title, text] = [...(node.querySelector(".banner-words")?.children ?? [])];
+  const [title, text] = [...(node.querySelector(".banner-text")?.children ?? [])];
   if (title && title.textContent !== banner.title) title.textContent = banner.title;
   if (text && text.textContent !== banner.text) text.textContent = banner.text;
 }
@@ -74,7 +74,7 @@ function create(banner) {
     banner.key === "reconnecting"
       ? glyph("reconnecting", { size: 16 })
       : icon(banner.key === "copy" ? "info" : "unplug"),
-    h("div", { class: "banner-words" }, h("strong", {}, banner.title), h("span", {}, banner.text)),
+    h("div", { class: "banner-text" }, h("strong", {}, banner.title), h("span", {}, banner.text)),
     banner.detail ? h("button", {
       class: "button",
       type: "button",

@@ -59,7 +59,7 @@ export function mountCommandList(root, { input, commands, taken }) {
       h("span", { class: "mono command-name" },
         `/${command.name}`,
         command.hint ? h("span", { class: "command-hint" }, ` ${command.hint}`) : null),
-      h("span", { class: "command-about truncate" }, command.description))));
+      h("span", { class: "command-description truncate" }, command.description))));
     setAttribute(input, "aria-activedescendant", found.length ? `command-${active}` : null);
     list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
   }

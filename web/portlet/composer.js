@@ -32,7 +32,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   });
   const options = h("div", { class: "composer-options" });
   const ring = contextRing();
-  const used = h("span", { class: "context-words tabular" });
+  const used = h("span", { class: "context-text tabular" });
   const context = h("span", { class: "context", hidden: true }, ring.node, used);
   const stopButton = h("button", { class: "button stop", type: "button", "data-kind": "secondary", hidden: true },
     icon("stop"),

@@ -8,7 +8,7 @@
 /** What the header shows besides: the agent runs, and its model refuses it. @typedef {Connection | "login"} Shown */
 
 /** @type {Record<Shown, string>} */
-export const CONNECTION_WORDS = {
+export const CONNECTION_LABELS = {
   login: "Not logged in",
   connected: "Connected",
   starting: "Starting",

@@ -5,7 +5,7 @@ import { mod, nav } from "../shared/keys.js";
 import { openEntries } from "../shared/open-in.js";
 import { openMenu } from "../shared/menu.js";
 import { shortPath } from "../shared/paths.js";
-import { agentName, CONNECTION_WORDS, shownConnection } from "./connection.js";
+import { agentName, CONNECTION_LABELS, shownConnection } from "./connection.js";
 
 /**
  * @param {HTMLElement} root
@@ -81,7 +81,7 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
       setAttribute(branch, "title", name ? `Branch ${name}` : null);
       setAttribute(chip, "data-state", connection);
       setAttribute(dot, "data-state", connection);
-      setText(words, `${agentName(context)} · ${CONNECTION_WORDS[connection]}`);
+      setText(words, `${agentName(context)} · ${CONNECTION_LABELS[connection]}`);
       setAttribute(chip, "title", {
         idle: "Starts with your next message",
         login: context.agent?.loginHint ? `Log in with ${context.agent.loginHint}` : undefined,

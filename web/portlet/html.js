@@ -1,8 +1,8 @@
 // html.js: the only place that sets innerHTML, with HTML that the server rendered and sanitized, and nothing else.
 import { h, setAttribute } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
-import { createPolicy } from "../shared/trusted.js";
-import { boxNew, graft, joinRuns, openTags, sharedLength, shownHtml, undo } from "./tail.js";
+import { createPolicy } from "../shared/trusted-types.js";
+import { boxNew, graft, joinRuns, openTags, sharedLength, shownHtml, undo } from "./block-tail.js";
 
 /** The server has sanitized it; this says so to the browser, and nobody else can. */
 const rendered = createPolicy("liminal-rendered", { html: (text) => text });

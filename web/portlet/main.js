@@ -1,9 +1,9 @@
 // main.js: puts one session's page together and talks to the shell.
-import { hearShell, tellShell } from "../shared/bus.js";
-import { copyComing, copyText } from "../shared/clipboard.js";
+import { listenToShell, sendToShell } from "../shared/bus.js";
+import { copyPromised, copyText } from "../shared/clipboard.js";
 import { isDemo } from "../shared/demo.js";
 import { closest, find, h, reconcile, setAttribute } from "../shared/dom.js";
-import { oncePerFrame } from "../shared/frame.js";
+import { oncePerFrame } from "../shared/once-per-frame.js";
 import { mark } from "../shared/icons.js";
 import { shortcutOf } from "../shared/keys.js";
 import { mergeUpsert } from "../shared/patch.js";
@@ -59,12 +59,12 @@ const scroller = mountScroller(log, byId("log-content"), {
 const transcript = mountTranscript(byId("turns"), { session, redraw: draw });
 const header = mountHeader(byId("header"), {
   session,
-  command: (name) => tellShell({ kind: "command", name }),
-  makeDefaults: (options) => tellShell({ kind: "defaults", options }),
+  command: (name) => sendToShell({ kind: "command", name }),
+  makeDefaults: (options) => sendToShell({ kind: "defaults", options }),
   toggleRail,
   copyConversation: () => void copyConversation(),
 });
-const banners = mountBanners(byId("banners"), { session, reconnect, retry: () => tellShell({ kind: "retry" }) });
+const banners = mountBanners(byId("banners"), { session, reconnect, retry: () => sendToShell({ kind: "retry" }) });
 const drawStatus = mountStatusLine(byId("status-line"), {
   session,
   isAway: scroller.isAway,
@@ -128,13 +128,13 @@ async function send(text) {
   const answer = await requests.ask({ type: "session:send", sessionId: sessionId(), content: text });
   if (answer.type !== "error") return true;
   session.set({ pending: null });
-  tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
   return false;
 }
 
 async function stop() {
   escapeUntil = 0;
-  if (session.running()) await tellIfFailed(requests.ask({ type: "session:cancel", sessionId: sessionId() }));
+  if (session.running()) await reportIfFailed(requests.ask({ type: "session:cancel", sessionId: sessionId() }));
 }
 
 async function reconnect() {
@@ -146,13 +146,13 @@ async function reconnect() {
 
 /** @param {string} optionId @param {string} value */
 function setOption(optionId, value) {
-  void tellIfFailed(requests.ask({ type: "session:set-option", sessionId: sessionId(), optionId, value }));
+  void reportIfFailed(requests.ask({ type: "session:set-option", sessionId: sessionId(), optionId, value }));
 }
 
 /** @param {Promise<import("../shared/messages.js").ServerFrame>} asked */
-async function tellIfFailed(asked) {
+async function reportIfFailed(asked) {
   const answer = await asked;
-  if (answer.type === "error") tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  if (answer.type === "error") sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
 }
 
 /** @param {"cancel" | "restart" | "retry"} what */
@@ -174,7 +174,7 @@ async function pageOlder() {
     drawAll();
   });
   if (answer.type !== "error") return void (paging = false);
-  if (state.online) tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  if (state.online) sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
   setTimeout(() => {
     paging = false;
     if (scroller.isNearTop()) void pageOlder();
@@ -202,12 +202,12 @@ async function showWhole(button) {
   const itemId = button.closest(".tool")?.getAttribute("data-item") ?? "";
   const answer = await requests.ask({ type: "session:output", sessionId: sessionId(), itemId });
   if (answer.type === "session:output" && body instanceof HTMLElement) drawWhole(body, answer.html);
-  else if (answer.type === "error") tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  else if (answer.type === "error") sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
 }
 
 /** @param {string} text @param {HTMLElement} node */
-async function copyOrSay(text, node) {
-  if (!(await copyText(text, node))) tellShell({ kind: "say", text: "Could not copy", detail: null });
+async function copyOrReport(text, node) {
+  if (!(await copyText(text, node))) sendToShell({ kind: "report", text: "Could not copy", detail: null });
 }
 
 /**
@@ -239,9 +239,9 @@ async function copyConversation() {
   const place = { root: context.project?.path ?? "", home: context.home };
   const coming = wholeHistory().then((items) =>
     conversationMarkdown({ title: context.session.title, agent: agentName(context), place, items, records }));
-  const copied = await copyComing(coming).catch(() => false);
-  if (copied) tellShell({ kind: "command", name: "conversation-copied" });
-  else tellShell({ kind: "say", text: "Could not copy the conversation", detail: null });
+  const copied = await copyPromised(coming).catch(() => false);
+  if (copied) sendToShell({ kind: "command", name: "conversation-copied" });
+  else sendToShell({ kind: "report", text: "Could not copy the conversation", detail: null });
 }
 
 log.addEventListener("click", (event) => {
@@ -252,7 +252,7 @@ log.addEventListener("click", (event) => {
   const whole = closest(event, '[data-do="show-whole"]');
   if (whole) void showWhole(whole);
   const place = closest(event, "a.ref");
-  if (place) void copyOrSay(
+  if (place) void copyOrReport(
     place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""),
     place,
   );
@@ -272,7 +272,7 @@ addEventListener("keydown", (event) => {
       ? (composer.hasFocus() ? "region-from-input" : "region-from-log")
       : shortcut.name;
     if (name === "rail") toggleRail();
-    else tellShell({ kind: "shortcut", name, index: shortcut.index ?? null });
+    else sendToShell({ kind: "shortcut", name, index: shortcut.index ?? null });
   } else if (event.key === "Escape" && !event.defaultPrevented && session.running()) {
     // Who writes may mean the text; anywhere else the key means the turn.
     if (!composer.hasFocus() || Date.now() < escapeUntil) void stop();
@@ -298,7 +298,7 @@ function begin() {
   }, SKELETON_MS);
 }
 
-hearShell((message) => {
+listenToShell((message) => {
   switch (message.kind) {
     case "context":
       if (!state.context) begin();
@@ -332,4 +332,4 @@ setInterval(() => {
   transcript.tick(Date.now());
 }, 1000);
 root.dataset.ready = "";
-tellShell({ kind: "ready" });
+sendToShell({ kind: "ready" });

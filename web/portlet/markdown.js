@@ -1,6 +1,6 @@
 // markdown.js: a conversation as markdown, to be copied: what the user wrote, what the agent answered, and its tool
 // calls in short. Pure.
-import { stateOf, wordsOf } from "./tool-words.js";
+import { stateOf, labelOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {import("../shared/protocol.js").TurnRecord} TurnRecord */
@@ -54,7 +54,7 @@ export function conversationMarkdown({ title, agent, place, items, records }) {
 
 /** @param {Extract<Item, { type: "tool_call" }>} call @param {{ root: string, home: string }} place */
 function callBlock(call, place) {
-  const { verb, target } = wordsOf(call, place);
+  const { verb, target } = labelOf(call, place);
   const state = stateOf(call);
   const note = state === "failed" ? " (failed)" : state === "interrupted" ? " (interrupted)" : "";
   const lines = call.text.trimEnd().split("\n");

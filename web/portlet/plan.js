@@ -2,7 +2,7 @@
 import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon } from "../shared/icons.js";
 import { projectPath } from "../shared/paths.js";
-import { kindOf, stateOf } from "./tool-words.js";
+import { kindOf, stateOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {{ path: string, added: number, removed: number, itemId: string }} Change */

@@ -1,5 +1,5 @@
 // requests.js: what this portlet asks of the server, through the shell.
-import { tellShell } from "../shared/bus.js";
+import { sendToShell } from "../shared/bus.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
@@ -13,7 +13,7 @@ export function createRequests() {
     ask: (message) => new Promise((resolve) => {
       const id = next++;
       waiting.set(id, resolve);
-      tellShell({ kind: "request", id, message });
+      sendToShell({ kind: "request", id, message });
     }),
     /** @param {number} id @param {ServerFrame} frame */
     answer(id, frame) {

@@ -1,6 +1,6 @@
 // session.js: one session as this portlet knows it. Messages change it at once; who draws is told once per frame.
 import { mergeUpsert } from "../shared/patch.js";
-import { renamedOf } from "./same.js";
+import { renamedOf } from "./match-items.js";
 
 /** @typedef {import("../shared/patch.js").Item} Item */
 /** @typedef {import("../shared/protocol.js").Upsert} Upsert */
@@ -48,7 +48,7 @@ export function createSession(changed) {
    */
   const dirty = {
     all: false,
-    renamed: /** @type {import("./same.js").Renamed[]} */ ([]),
+    renamed: /** @type {import("./match-items.js").Renamed[]} */ ([]),
     items: /** @type {Set<string>} */ (new Set()),
     turns: /** @type {Set<string>} */ (new Set()),
   };

@@ -3,7 +3,7 @@ import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph } from "../shared/icons.js";
 import { compact, elapsed } from "../shared/time.js";
 import { agentName, connectionOf } from "./connection.js";
-import { kindOf } from "./tool-words.js";
+import { kindOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
@@ -25,7 +25,7 @@ const LABELS = { cancel: "Cancel", restart: "Restart", retry: "Retry" };
  */
 export function mountStatusLine(root, { session, isAway, toEnd, act, note }) {
   const sign = glyph("idle");
-  const words = h("span", { class: "status-words" });
+  const words = h("span", { class: "status-text" });
   const meta = h("span", { class: "status-meta tabular truncate" });
   const actions = h("span", { class: "status-actions" });
   const down = h("button", { class: "to-bottom", type: "button", hidden: true },

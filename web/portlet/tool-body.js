@@ -2,7 +2,7 @@
 import { h, setText } from "../shared/dom.js";
 import { addCopyButtons, showBlocks, showSection } from "./html.js";
 import { noteLiveOutput, sendsLiveOutput } from "./live-output.js";
-import { kindOf, stateOf } from "./tool-words.js";
+import { kindOf, stateOf } from "./tool-labels.js";
 
 /** @typedef {import("./tool.js").ToolItem} ToolItem */
 /**
@@ -54,8 +54,8 @@ export function drawBody(body, item, cliType) {
   const hasOutput = (item.sections ?? []).some(({ kind }) => kind === "output");
   const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 20;
   if (item.html.length) showBlocks(output, item.html, now.blocks);
-  else if (!hasOutput) drawText(output, faultText(item), now);
-  output.hidden = item.html.length === 0 && (hasOutput || faultText(item) === "");
+  else if (!hasOutput) drawText(output, failureText(item), now);
+  output.hidden = item.html.length === 0 && (hasOutput || failureText(item) === "");
   drawSilence(silent, item, cliType, hasOutput || !output.hidden);
   if (atEnd && stateOf(item) === "running") output.scrollTop = output.scrollHeight;
   const cut = (item.sections ?? []).reduce((sum, { cutLines }) => sum + (cutLines ?? 0), 0);
@@ -78,7 +78,7 @@ function drawSilence(node, item, cliType, prints) {
 }
 
 /** What was printed; for a failure without a word, the reason we have. @param {ToolItem} item */
-function faultText(item) {
+function failureText(item) {
   return item.text || (stateOf(item) === "failed" ? (item.errorMessage ?? "Failed without a message") : "");
 }
 

@@ -3,7 +3,7 @@ import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph, setIcon } from "../shared/icons.js";
 import { duration, elapsed } from "../shared/time.js";
 import { drawBody } from "./tool-body.js";
-import { isQuiet, kindOf, linesRead, permissionWords, stateOf, timeOf, wordsOf } from "./tool-words.js";
+import { isQuiet, kindOf, linesRead, permissionLabel, stateOf, timeOf, labelOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
@@ -25,7 +25,7 @@ export function createTool(itemId) {
       h("span", { class: "tool-detail" }),
       h("span", { class: "tool-end" },
         h("span", { class: "tool-added" }), h("span", { class: "tool-removed" }), h("span", { class: "tool-time" }),
-        glyph("working"), icon("check"), h("span", { class: "tool-fault" })),
+        glyph("working"), icon("check"), h("span", { class: "tool-failure" })),
       chevron),
     h("div", { class: "tool-nested" }),
     h("div", { class: "tool-body", hidden: true }));
@@ -38,7 +38,7 @@ export function createTool(itemId) {
  */
 export function updateTool(node, item, { place, cliType, isLast, now }) {
   const state = stateOf(item);
-  const words = wordsOf(item, place);
+  const words = labelOf(item, place);
   const head = /** @type {HTMLElement} */ (node.firstElementChild);
   const [picture, verb, target, detail, end] = [...head.children];
   setAttribute(node, "data-form", isQuiet(item) ? "row" : "box");
@@ -51,11 +51,11 @@ export function updateTool(node, item, { place, cliType, isLast, now }) {
     setAttribute(target, "title", words.target);
     target.classList.toggle("mono", words.isCode);
   }
-  if (detail) setText(detail, [linesRead(item), permissionWords(item)].filter(Boolean).join(" · "));
+  if (detail) setText(detail, [linesRead(item), permissionLabel(item)].filter(Boolean).join(" · "));
   if (end) drawEnd(end, item, now);
   const open = chosen.get(node) ?? opensByItself(item, isLast);
   setAttribute(head, "aria-expanded", String(open));
-  setAttribute(node, "data-chosen", chosen.get(node));
+  setAttribute(node, "data-toggled", chosen.get(node));
   const body = /** @type {HTMLElement} */ (node.lastElementChild);
   body.hidden = !open;
   if (open) drawBody(body, item, cliType);

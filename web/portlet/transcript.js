@@ -2,11 +2,11 @@
 import { h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { duration } from "../shared/time.js";
-import { flow } from "./flow.js";
+import { flow } from "./group-items.js";
 import { answerText } from "./markdown.js";
 import { createText, notice, toggleText, updateText } from "./items.js";
 import { createTool, tickTool, toggleTool, updateTool } from "./tool.js";
-import { groupWords, stateOf, timeOf } from "./tool-words.js";
+import { groupLabel, stateOf, timeOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("./session.js").Item} Item */
@@ -70,7 +70,7 @@ export function mountTranscript(root, { session, redraw }) {
       groups.set(key, own);
     }
     const took = calls.reduce((sum, call) => sum + timeOf(call, 0), 0);
-    setText(/** @type {Element} */ (own.querySelector(".tool-detail")), groupWords(calls));
+    setText(/** @type {Element} */ (own.querySelector(".tool-detail")), groupLabel(calls));
     setText(/** @type {Element} */ (own.querySelector(".tool-time")), took >= 50 ? duration(took) : "");
     reconcile(/** @type {Element} */ (own.lastElementChild), calls.map(node));
     drawGroupOpen(own);

@@ -35,7 +35,7 @@
  * @typedef {{ kind: "ready" }
  *   | { kind: "request", id: number, message: ClientMessage }
  *   | { kind: "retry" }
- *   | { kind: "say", text: string, detail: string | null }
+ *   | { kind: "report", text: string, detail: string | null }
  *   | { kind: "shortcut", name: string, index: number | null }
  *   | { kind: "defaults", options: Record<string, string> }
  *   | { kind: "command", name: string }} ToShell
@@ -67,7 +67,7 @@ const SHAPES = {
     ready: {},
     request: { id: "number", message: "object" },
     retry: {},
-    say: { text: "string" },
+    report: { text: "string" },
     shortcut: { name: "string" },
     defaults: { options: "object" },
     command: { name: "string" },
@@ -91,7 +91,7 @@ function hasShape(value, shapes) {
  * The shell's side: hears every portlet, and knows which one spoke.
  * @param {(source: Window, message: ToShell) => void} heard
  */
-export function hearPortlets(heard) {
+export function listenToPortlets(heard) {
   addEventListener("message", (event) => {
     if (event.origin !== location.origin || !event.source || !hasShape(event.data, SHAPES.shell)) return;
     heard(/** @type {Window} */ (event.source), event.data);
@@ -106,7 +106,7 @@ export function hearPortlets(heard) {
  * @param {Window | null} portlet
  * @param {ToPortlet} message
  */
-export function tellPortlet(portlet, message) {
+export function sendToPortlet(portlet, message) {
   if (KEY_KINDS.has(message.kind)) dispatch(portlet, message);
   else portlet?.postMessage(message, location.origin);
 }
@@ -115,7 +115,7 @@ export function tellPortlet(portlet, message) {
  * The portlet's side: hears only the shell.
  * @param {(message: ToPortlet) => void} heard
  */
-export function hearShell(heard) {
+export function listenToShell(heard) {
   addEventListener("message", (event) => {
     if (event.origin !== location.origin || event.source !== parent || parent === window) return;
     if (hasShape(event.data, SHAPES.portlet)) heard(event.data);
@@ -128,7 +128,7 @@ export function hearShell(heard) {
 }
 
 /** @param {ToShell} message */
-export function tellShell(message) {
+export function sendToShell(message) {
   if (parent === window) return;
   if (KEY_KINDS.has(message.kind)) dispatch(parent, message);
   else parent.postMessage(message, location.origin);

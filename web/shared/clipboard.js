@@ -27,7 +27,7 @@ export async function copyText(text, button) {
  * @param {Promise<string>} coming
  * @returns {Promise<boolean>}
  */
-export async function copyComing(coming) {
+export async function copyPromised(coming) {
   try {
     await navigator.clipboard.write([
       new ClipboardItem({ "text/plain": coming.then((text) => new Blob([text], { type: "text/plain" })) }),

@@ -1,6 +1,6 @@
 // sprite.js: every picture of the product, put into the document once, before the first one is used.
 // Icons are 16 × 16 with a 1.5 px stroke; colour and stroke come from the element that uses them.
-import { createPolicy } from "./trusted.js";
+import { createPolicy } from "./trusted-types.js";
 
 const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" aria-hidden="true">
   <!-- Icons: 16 × 16, 1.5 px stroke, coloured by the element that uses them. -->

@@ -61,7 +61,7 @@ export function createCommands({
     drawer.close({ giveBack: false });
     workspace.open(sessionId);
     portlets.show(sessionId);
-    portlets.tellCurrent({ kind: "focus", target: "input" });
+    portlets.sendToCurrent({ kind: "focus", target: "input" });
   }
 
   /** @param {string} sessionId */
@@ -292,7 +292,7 @@ export function createCommands({
     ...(workspace.current() ? [{
       label: "Copy conversation",
       icon: "copy",
-      run: () => portlets.tellCurrent({ kind: "command", name: "copy-conversation" }),
+      run: () => portlets.sendToCurrent({ kind: "command", name: "copy-conversation" }),
     }] : []),
     ...(workspace.current() && store.state.hasDisplay
       ? OPEN_TARGETS.map(([target, label, icon]) => ({
@@ -315,7 +315,7 @@ export function createCommands({
     next: () => next(),
     "next-of": (_, from) => next(from?.dataset.attention),
     sidebar: toggleSidebar,
-    rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
+    rail: () => portlets.sendToCurrent({ kind: "command", name: "rail" }),
     theme: changeTheme,
     settings,
     "new-session": () => newSession(),
@@ -365,7 +365,7 @@ export function createCommands({
     /** @param {string} sessionId @param {import("../shared/bus.js").ToShell} message */
     fromPortlet(sessionId, message) {
       if (message.kind === "shortcut") run(message.name, message.index ?? 0);
-      else if (message.kind === "say") {
+      else if (message.kind === "report") {
         toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
       } else if (message.kind === "defaults") void makeDefaults(sessionId, message.options);
       else if (message.kind === "command") {

@@ -27,7 +27,7 @@ export function agentState(agent, { state }) {
   return agent.loggedIn === false && (agent.status === "connected" || agent.status === "idle") ? "login" : agent.status;
 }
 /** @param {AgentInfo} agent @param {Store} store */
-export const agentStateWords = (agent, store) => WORDS[agentState(agent, store)] ?? "";
+export const agentStateLabel = (agent, store) => WORDS[agentState(agent, store)] ?? "";
 
 /**
  * @param {HTMLElement} root
@@ -108,7 +108,7 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
   return {
     update() {
       redraw(agents, store.state.agents.map((agent) => {
-        const words = `${agent.name}: ${agentStateWords(agent, store)}`;
+        const words = `${agent.name}: ${agentStateLabel(agent, store)}`;
         return h("span", { "data-key": agent.cliType, title: words },
           mark(agent.cliType),
           h("span", { class: "dot", "data-state": agentState(agent, store) }),
@@ -130,7 +130,7 @@ function card(agent, store) {
     h("span", { class: "agent-name" }, agent.name),
     h("span", { class: "agent-state" },
       h("span", { class: "dot", "data-state": state }),
-      agentStateWords(agent, store)),
+      agentStateLabel(agent, store)),
     h("span", { class: "agent-version" }, agent.version ? `Version ${agent.version}` : (agent.program ?? "")),
     state === "disconnected" ? h("button", {
       class: "button",

@@ -9,7 +9,7 @@ import { reasonOf } from "./needs-you.js";
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("./store.js").Store} Store */
 /**
- * @typedef {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null, open: (sessionId:
+ * @typedef {{ store: Store, hold: import("./row-lock.js").Hold, activeSession: () => string | null, open: (sessionId:
  * string) => void,
  *   reconnect: (cliType: string) => void, seen: (sessionId: string) => void }} Deps
  */
@@ -94,7 +94,7 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
     if (name) setText(name, words);
     if (name) setAttribute(name, "title", words);
     if (time) setText(time, relativeTime(need.since, Date.now()));
-    if (why) setText(why, need.kind === "agent" ? lostWords(need.sessions.length) : reasonOf(need.session));
+    if (why) setText(why, need.kind === "agent" ? lostText(need.sessions.length) : reasonOf(need.session));
     if (dot) setAttribute(dot, "hidden", project === "");
     if (place) setText(place, project);
     return row;
@@ -138,4 +138,4 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
 }
 
 /** @param {number} count */
-const lostWords = (count) => (count === 1 ? "1 session interrupted" : `${count} sessions interrupted`);
+const lostText = (count) => (count === 1 ? "1 session interrupted" : `${count} sessions interrupted`);

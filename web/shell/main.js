@@ -10,7 +10,7 @@ import { giveFocusBackBy } from "./dialog.js";
 import { mountDrawer } from "./drawer.js";
 import { createFocus } from "./focus.js";
 import { mountFooter } from "./footer.js";
-import { watchHold } from "./hold.js";
+import { watchRowLock } from "./row-lock.js";
 import { mountInbox } from "./inbox.js";
 import { mountNarrow } from "./narrow.js";
 import { mountNotices } from "./notices.js";
@@ -19,7 +19,7 @@ import { createNotifier } from "./notifier.js";
 import { mountOffline } from "./offline.js";
 import { mountPortlets } from "./portlets.js";
 import { mountResize } from "./resize.js";
-import { watchSeen } from "./seen.js";
+import { watchSeen } from "./mark-seen.js";
 import { openSettings } from "./settings.js";
 import { mountSheet } from "./sheet.js";
 import { createSocket } from "./socket.js";
@@ -45,7 +45,7 @@ const focus = createFocus({
 },
   {
     enterTabs: () => tabBar.focusCurrent(),
-    enterSession: (target) => portlets.tellCurrent({ kind: "focus", target }),
+    enterSession: (target) => portlets.sendToCurrent({ kind: "focus", target }),
   });
 const drawer = mountDrawer(app, {
   sidebar: byId("sidebar"),
@@ -53,7 +53,7 @@ const drawer = mountDrawer(app, {
   focus,
 });
 const toast = mountToasts(byId("toasts"), { giveBack: focus.giveBack });
-const tellNotices = mountNotices(byId("notices"));
+const setNotices = mountNotices(byId("notices"));
 const socket = createSocket({ heard, opened, lost });
 const offline = mountOffline(byId("offline"), { tryNow: socket.tryNow });
 const request = socket.request;
@@ -73,7 +73,7 @@ const portlets = mountPortlets(byId("portlets"), {
   spoke: (sessionId, message) => commands.fromPortlet(sessionId, message),
 });
 const resize = mountResize(app, byId("separator"));
-const hold = watchHold(byId("lists"), () => {
+const hold = watchRowLock(byId("lists"), () => {
   tree.release();
   inbox.update(needs, finished);
 });
@@ -178,8 +178,8 @@ function draw(changes) {
   shown = current;
   if (synced && refocus) {
     refocus = false;
-    if (focus.isLost()) portlets.tellCurrent({ kind: "focus", target: "input" });
-    else if (document.activeElement?.matches("iframe")) portlets.tellCurrent({ kind: "focus", target: "lost" });
+    if (focus.isLost()) portlets.sendToCurrent({ kind: "focus", target: "input" });
+    else if (document.activeElement?.matches("iframe")) portlets.sendToCurrent({ kind: "focus", target: "lost" });
   }
 }
 
@@ -257,9 +257,9 @@ function heard(frame) {
 /** @param {Extract<ServerFrame, { type: "server:hello" }>} hello */
 function greet({ version, notices }) {
   pageVersion ??= version;
-  tellNotices("server", notices.map((words) => ({ words })));
+  setNotices("server", notices.map((words) => ({ words })));
   const reload = { label: "Reload", run: () => location.reload() };
-  tellNotices("version", version === pageVersion
+  setNotices("version", version === pageVersion
     ? []
     : [{ words: `Liminal Builder ${version} is running. This page is of version ${pageVersion}.`, action: reload }]);
 }
@@ -294,7 +294,7 @@ function changeTheme() {
 
 function themeChanged() {
   footer.themeChanged();
-  portlets.tellAll({ kind: "theme", theme: currentTheme() });
+  portlets.sendToAll({ kind: "theme", theme: currentTheme() });
 }
 
 followTheme(themeChanged);

@@ -33,7 +33,7 @@ export function mountNotices(root) {
       .filter(({ words }, at, all) => !known.has(words) && all.findIndex((other) => other.words === words) === at);
     root.hidden = shown.length === 0;
     redraw(root, shown.map(({ words, action }, index) => h("div", { class: "lasting-notice", "data-key": words },
-      icon("info"), h("span", { class: "notice-words" }, words),
+      icon("info"), h("span", { class: "notice-text" }, words),
       action ? h("button", {
         class: "button",
         type: "button",

@@ -6,7 +6,7 @@ import { icon, mark } from "../shared/icons.js";
 import { openMenu } from "../shared/menu.js";
 import { load, save } from "../shared/storage.js";
 import { hint, openDialog } from "./dialog.js";
-import { agentState, agentStateWords } from "./footer.js";
+import { agentState, agentStateLabel } from "./footer.js";
 import { redraw } from "./redraw.js";
 
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
@@ -115,7 +115,7 @@ function row(agent, index, store) {
     h("span", { class: "agent-note truncate" }, missing ? (agent.installHint ?? "Not installed") : note(agent, store)),
     h("span", { class: "agent-end" },
       missing ? "Not installed" : h("span", { class: "dot", "data-state": state }),
-      missing ? null : agentStateWords(agent, store),
+      missing ? null : agentStateLabel(agent, store),
       missing || index >= KEYS_MAX ? null : h("kbd", { class: "kbd", "aria-hidden": "true" }, String(index + 1))));
   return h("div", { class: "picker-row", "data-key": agent.cliType }, option, missing && agent.installHint
     ? h("button", {

@@ -1,9 +1,9 @@
 // portlets.js: one iframe per open session, alive while hidden. It carries messages between them and the server.
-import { hearPortlets, tellPortlet } from "../shared/bus.js";
+import { listenToPortlets, sendToPortlet } from "../shared/bus.js";
 import { h, setAttribute } from "../shared/dom.js";
-import { whenIdle } from "../shared/idle.js";
+import { whenIdle } from "../shared/when-idle.js";
 import { currentTheme } from "../shared/theme.js";
-import { createHandover } from "./handover.js";
+import { createMessageBatcher } from "./message-batcher.js";
 import { RequestError } from "./socket.js";
 
 /** @typedef {import("../shared/bus.js").ToPortlet} ToPortlet */
@@ -24,7 +24,7 @@ import { RequestError } from "./socket.js";
  *   seq: number,
  *   instance: string,
  *   focus: ToPortlet | null,
- *   handover: ReturnType<typeof createHandover>,
+ *   handover: ReturnType<typeof createMessageBatcher>,
  * }} Portlet
  */
 
@@ -76,7 +76,7 @@ export function mountPortlets(root, { store, request, spoke }) {
 
   const all = () => (spare ? [...portlets.values(), spare] : [...portlets.values()]);
 
-  hearPortlets((source, message) => {
+  listenToPortlets((source, message) => {
     const portlet = all().find(({ frame }) => frame.contentWindow === source);
     if (!portlet) return;
     if (message.kind === "ready") {
@@ -96,7 +96,7 @@ export function mountPortlets(root, { store, request, spoke }) {
   function greet(portlet) {
     tell(portlet, { kind: "theme", theme: currentTheme() });
     tell(portlet, { kind: "online", online });
-    tellContext(portlet);
+    sendContext(portlet);
     tell(portlet, { kind: "visible", visible: portlet.sessionId === current });
     // The user may have gone elsewhere while it was loaded.
     const isAwaited = document.activeElement === portlet.frame || document.activeElement === document.body;
@@ -109,7 +109,7 @@ export function mountPortlets(root, { store, request, spoke }) {
   function tell(portlet, message) {
     if (!portlet.ready) return;
     portlet.handover.flush();
-    tellPortlet(portlet.frame.contentWindow, message);
+    sendToPortlet(portlet.frame.contentWindow, message);
   }
 
   /** @param {Portlet} portlet @param {ServerFrame} message */
@@ -125,7 +125,7 @@ export function mountPortlets(root, { store, request, spoke }) {
   }
 
   /** @param {Portlet} portlet */
-  function tellContext(portlet) {
+  function sendContext(portlet) {
     const session = store.state.sessions.get(portlet.sessionId);
     if (!session) return;
     tell(portlet, { kind: "context", context: {
@@ -193,7 +193,7 @@ export function mountPortlets(root, { store, request, spoke }) {
   /** @returns {Portlet} */
   function load() {
     const frame = h("iframe", { class: "spare-portlet", id: `portlet-${(frames += 1)}`, title: "Session" });
-    const handover = createHandover((messages) => tellPortlet(frame.contentWindow, { kind: "server", messages }), () =>
+    const handover = createMessageBatcher((messages) => sendToPortlet(frame.contentWindow, { kind: "server", messages }), () =>
       (portlet.sessionId === current ? SEEN_MS : UNSEEN_MS));
     /** @type {Portlet} */
     const portlet = {
@@ -293,7 +293,7 @@ export function mountPortlets(root, { store, request, spoke }) {
       portlet.frame.dataset.session = to;
       portlets.set(to, portlet);
       if (current === from) current = to;
-      tellContext(portlet);
+      sendContext(portlet);
     },
     /** Hands a message to the portlets it concerns. @param {ServerFrame} frame */
     deliver(frame) {
@@ -328,16 +328,16 @@ export function mountPortlets(root, { store, request, spoke }) {
     /** After a reconnect: everything that was missed. */
     resync() {
       for (const portlet of portlets.values()) {
-        tellContext(portlet);
+        sendContext(portlet);
         void open(portlet);
       }
       loadMore();
     },
-    contextChanged: () => portlets.forEach(tellContext),
+    contextChanged: () => portlets.forEach(sendContext),
     /** @param {ToPortlet} message */
-    tellAll: (message) => portlets.forEach((portlet) => tell(portlet, message)),
+    sendToAll: (message) => portlets.forEach((portlet) => tell(portlet, message)),
     /** @param {ToPortlet} message */
-    tellCurrent(message) {
+    sendToCurrent(message) {
       const portlet = current === null ? undefined : portlets.get(current);
       if (!portlet) return;
       if (message.kind === "focus") focus(portlet, message);

@@ -1,8 +1,8 @@
 // socket.js: the page's one connection. Requests become promises; a lost connection is tried again for ever. The
-// WebSocket itself is in line.js, which runs in a worker. Whether the server is there again is asked by a plain
+// WebSocket itself is in websocket.js, which runs in a worker. Whether the server is there again is asked by a plain
 // request: browsers hold back a WebSocket after many that failed.
-import { createPolicy } from "../shared/trusted.js";
-import { openLine } from "./line.js";
+import { createPolicy } from "../shared/trusted-types.js";
+import { openLine } from "./websocket.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("../shared/protocol.js").ErrorMessage} ErrorMessage */
@@ -10,7 +10,7 @@ import { openLine } from "./line.js";
 /** @typedef {{ resolve: (frame: ServerFrame) => void, reject: (error: RequestError) => void }} Waiting */
 
 /** The one script that runs in a thread of its own. */
-const WORKER = new URL("./line-worker.js", import.meta.url).href;
+const WORKER = new URL("./websocket-worker.js", import.meta.url).href;
 const workers = createPolicy("liminal-worker", { scriptUrl: () => WORKER });
 
 /** Pauses between attempts; the last one repeats. */
@@ -48,7 +48,7 @@ export class RequestError extends Error {
 export function createSocket({ heard, opened, lost }) {
   /** @type {Map<string, Waiting>} */
   const waiting = new Map();
-  /** @type {import("./line.js").Line | null} */
+  /** @type {import("./websocket.js").Line | null} */
   let line = null;
   /** The server has greeted on this line: it listens. */
   let greeted = false;
@@ -178,13 +178,13 @@ export function createSocket({ heard, opened, lost }) {
  * A line to the server in a thread of its own, so that a flood of small frames does not take the page's time; in this
  * one where there is none to be had.
  * @param {string} url
- * @param {(news: import("./line.js").LineNews) => void} tell
- * @returns {import("./line.js").Line}
+ * @param {(news: import("./websocket.js").LineNews) => void} tell
+ * @returns {import("./websocket.js").Line}
  */
 function dial(url, tell) {
   if (typeof Worker === "undefined") return openLine(url, tell);
   const worker = new Worker(workers.scriptUrl(WORKER), { type: "module" });
-  /** In this thread, if there is no other. @type {import("./line.js").Line | null} */
+  /** In this thread, if there is no other. @type {import("./websocket.js").Line | null} */
   let own = null;
   let isUp = false;
   worker.addEventListener("message", ({ data }) => {

@@ -1,5 +1,5 @@
 // store.js: what the server holds, as this window knows it. It hears messages and tells who asked what changed.
-import { oncePerFrame } from "../shared/frame.js";
+import { oncePerFrame } from "../shared/once-per-frame.js";
 
 /** @typedef {import("../shared/protocol.js").Project} Project */
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */

@@ -31,7 +31,7 @@ const inSight = matchMedia("(pointer: coarse), (max-width: 719px)");
 
 /**
  * @param {HTMLElement} root
- * @param {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null }} deps
+ * @param {{ store: Store, hold: import("./row-lock.js").Hold, activeSession: () => string | null }} deps
  */
 export function mountTree(root, { store, hold, activeSession }) {
   /** @type {Map<string, Branch>} */

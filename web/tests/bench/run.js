@@ -2,9 +2,9 @@
 // FILE` adds the rows to a file that holds those of the server; `--quick` measures less; a word measures only parts
 // named so.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { parts } from "./parts.js";
+import { parts } from "./measurements.js";
 import { json, table } from "./rows.js";
-import { closeBrowser } from "./visit.js";
+import { closeBrowser } from "./browser.js";
 
 const words = process.argv.slice(2);
 const quick = words.includes("--quick");

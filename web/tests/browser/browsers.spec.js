@@ -63,7 +63,7 @@ test("no script of the page makes HTML or loads script but by the policies of it
       ["innerHTML", () => void (document.body.innerHTML = "<b>x</b>")],
       ["insertAdjacentHTML", () => document.body.insertAdjacentHTML("beforeend", "<b>x</b>")],
       ["DOMParser", () => void new DOMParser().parseFromString("<b>x</b>", "text/html")],
-      ["Worker", () => void new Worker("/shell/line-worker.js")],
+      ["Worker", () => void new Worker("/shell/websocket-worker.js")],
       ["script", () => void (document.createElement("script").src = "/shell/main.js")],
       ["srcdoc", () => void (document.createElement("iframe").srcdoc = "<b>x</b>")],
       [

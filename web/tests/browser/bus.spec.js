@@ -44,7 +44,7 @@ test("the shell ignores a postMessage from another origin, from another window, 
     { kind: "request", id: 7, message: null },
     { kind: "request", id: 7, message: { type: "project:remove", projectId: "x" } },
     { kind: "shortcut", name: 7 },
-    { kind: "say", text: { toString: "x" } },
+    { kind: "report", text: { toString: "x" } },
   ]);
   // The same from the portlet itself is heard, so the silence above means something.
   await portlet?.evaluate((message) => parent.postMessage(message, location.origin), rename("From the portlet"));

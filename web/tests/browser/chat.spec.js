@@ -102,7 +102,7 @@ test("TC-7.2c: items that grow at the same time do not disturb each other", asyn
   app.release("ferry", "release-one");
   await finished(frame);
   await expect(one).toHaveAttribute("data-state", "done");
-  await expect(two.locator(".tool-fault")).toHaveText("exit 2");
+  await expect(two.locator(".tool-failure")).toHaveText("exit 2");
   await expect(frame.locator(".message")).toHaveText("Both are done.");
 });
 
@@ -132,7 +132,7 @@ test("TC-3.3c: a failed call shows its error", async ({ shell }) => {
   await send(frame, "broken tool");
   await finished(frame);
   await expect(frame.locator(".tool")).toHaveAttribute("data-state", "failed");
-  await expect(frame.locator(".tool-fault")).toHaveText("Failed");
+  await expect(frame.locator(".tool-failure")).toHaveText("Failed");
   await expect(frame.getByText("File changed since it was read.")).toBeVisible();
 });
 

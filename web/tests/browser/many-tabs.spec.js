@@ -1,6 +1,6 @@
 // many-tabs.spec.js: tabs that were open before this server was started, many of them, with long titles.
 import { current, expect, send, sessionRow, tab, test } from "./app.js";
-import { writeSessions } from "./past.js";
+import { writeSessions } from "./saved-history.js";
 
 /**
  * A window with a tab for each of these sessions.
@@ -9,7 +9,7 @@ import { writeSessions } from "./past.js";
  * @param {string[]} titles
  * @param {number} active
  */
-async function openPast(page, app, titles, active) {
+async function openSaved(page, app, titles, active) {
   await app.stop();
   const ids = writeSessions(app, titles);
   await app.start();
@@ -26,7 +26,7 @@ test("of many tabs only the one in view is loaded; another when it is first show
   { startApp, page },
 ) => {
   const app = await startApp();
-  await openPast(page, app, Array.from({ length: 60 }, (_, at) => `Session ${at}`), 40);
+  await openSaved(page, app, Array.from({ length: 60 }, (_, at) => `Session ${at}`), 40);
   await expect(current(page).getByText("Answer to 40.")).toBeVisible();
   await expect(tab(page, /^Session 40$/)).toHaveAttribute("data-current", "");
   // The one in view, and one without a session for what is opened next.
@@ -41,7 +41,7 @@ test("of many tabs only the one in view is loaded; another when it is first show
 
 test("after a reload the sessions that run are loaded behind the one in view", async ({ startApp, page }) => {
   const app = await startApp();
-  await openPast(page, app, ["Session 0", "Session 1", "Session 2"], 0);
+  await openSaved(page, app, ["Session 0", "Session 1", "Session 2"], 0);
   await expect(current(page).getByText("Answer to 0.")).toBeVisible();
   await tab(page, "Session 1").click();
   await expect(current(page).getByText("Answer to 1.")).toBeVisible();
@@ -57,7 +57,7 @@ test("after a reload the sessions that run are loaded behind the one in view", a
 test("a title is whole while there is room beside the tabs, in every state of its tab", async ({ startApp, page }) => {
   const app = await startApp();
   const words = ["mar", "New Session", "Fix flaky auth refresh", "A title that is rather long but not too long"];
-  await openPast(page, app, words, 1);
+  await openSaved(page, app, words, 1);
   /**
    * In one step: the page may draw a tab anew between two.
    * @param {string} [attention] The state that all tabs get first.
@@ -91,7 +91,7 @@ test("tabs that do not fit are in a list with their projects and states, and man
   { startApp, page },
 ) => {
   const app = await startApp();
-  await openPast(page, app, Array.from({ length: 30 }, (_, at) => `Session ${at}`), 0);
+  await openSaved(page, app, Array.from({ length: 30 }, (_, at) => `Session ${at}`), 0);
   await expect(current(page).getByText("Answer to 0.")).toBeVisible();
   await send(current(page), "hold on");
   await expect(tab(page, /^Session 0$/)).toHaveAttribute("data-attention", "working");
@@ -117,7 +117,7 @@ test("tabs that do not fit are in a list with their projects and states, and man
 
 test("in a narrow tab × stands in the glyph's place and leaves the title its room", async ({ startApp, page }) => {
   const app = await startApp();
-  await openPast(page, app, Array.from({ length: 14 }, (_, at) => `Session with number ${at}`), 3);
+  await openSaved(page, app, Array.from({ length: 14 }, (_, at) => `Session with number ${at}`), 3);
   const here = page.locator(".tab[data-current]");
   const there = page.locator(".tab").nth(4);
   expect((await here.boundingBox())?.width).toBe(112);
@@ -140,7 +140,7 @@ test("a title that is read from right to left keeps its beginning in a tab and i
   const app = await startApp();
   const title =
     "إصلاح تسجيل الدخول ثم اختبار كل شيء مرة أخرى with words of the other kind";
-  await openPast(page, app, [title, ...Array.from({ length: 13 }, (_, at) => `Session ${at}`)], 0);
+  await openSaved(page, app, [title, ...Array.from({ length: 13 }, (_, at) => `Session ${at}`)], 0);
   for (const node of [page.locator(".tab .tab-title").first(), sessionRow(page, "with words").locator(".row-title")]) {
     const cut = await node.evaluate((element) => {
       const range = document.createRange();

@@ -1,6 +1,6 @@
 // What is on the screen stays where the reader has it: over restarts of the server, while text streams in, on a phone.
 import { addProject, current, expect, finished, newSession, send, sessionRow, test } from "./app.js";
-import { writePast } from "./past.js";
+import { writeHistory } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").FrameLocator} FrameLocator */
 
@@ -164,7 +164,7 @@ test.describe("a phone", () => {
   test("Show all stands below the text it shows", async ({ page, startApp }) => {
     const app = await startApp();
     await app.stop();
-    writePast(app, 4);
+    writeHistory(app, 4);
     await app.start();
     await page.goto(app.link);
     await page.getByRole("button", { name: /Projects and sessions/ }).tap();

@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { STORY } from "./story.js";
+import { STORY } from "./screenshot-story.js";
 
 const SCRIPT = process.env.SCRIPT ?? "";
 const store = join(process.env.HOME ?? ".", ".scripted-agent");

@@ -1,6 +1,6 @@
 // session-page.spec.js: the parts of a session's page that a new user looks for.
 import { addProject, current, expect, finished, newSession, send, sessionRow, test } from "./app.js";
-import { writePast } from "./past.js";
+import { writeHistory } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").FrameLocator} FrameLocator */
 
@@ -119,7 +119,7 @@ test("a whole conversation is copied, also what the page has not loaded", async 
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const app = await startApp();
   await app.stop();
-  writePast(app, 2400);
+  writeHistory(app, 2400);
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();

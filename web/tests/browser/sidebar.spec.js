@@ -1,6 +1,6 @@
 // sidebar.spec.js: who needs me, who is finished, and rows that stay where they are.
 import { addProject, current, expect, finished, newSession, send, sessionRow, tab, test } from "./app.js";
-import { writeSessions } from "./past.js";
+import { writeSessions } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
 

@@ -12,7 +12,7 @@ import {
   tab,
   test,
 } from "./app.js";
-import { writeSessions } from "./past.js";
+import { writeSessions } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
 
@@ -159,7 +159,7 @@ test("a theme chosen in one window is shown in the others, sessions and all", as
 });
 
 test("where the connection gets no thread of its own, the page does without", async ({ app, page }) => {
-  await page.route("**/line-worker.js", (route) => route.abort());
+  await page.route("**/websocket-worker.js", (route) => route.abort());
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
   const frame = await newSession(page, "ferry");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hearPortlets, hearShell, tellPortlet } from "../../shared/bus.js";
+import { listenToPortlets, listenToShell, sendToPortlet } from "../../shared/bus.js";
 
 /** A window of the page: what hears, and where it lies. */
 const page = /** @type {any} */ (globalThis);
@@ -42,12 +42,12 @@ test("a portlet hears the shell of its own page and nobody else", () => {
     { ...good, source: null },
     { ...good, source: page },
   ];
-  assert.deepEqual(heardOf(hearShell, [...foreign, good]), [[data]]);
+  assert.deepEqual(heardOf(listenToShell, [...foreign, good]), [[data]]);
 });
 
 test("a page that is no portlet hears no shell, not even itself", () => {
   openPage(null);
-  assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]), []);
+  assert.deepEqual(heardOf(listenToShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]), []);
 });
 
 test("the shell hears windows of its own origin only, and is told which one spoke", () => {
@@ -55,7 +55,7 @@ test("the shell hears windows of its own origin only, and is told which one spok
   const data = { kind: "ready" };
   const good = { origin: HOME, source: stranger, data };
   const foreign = [{ ...good, origin: "http://localhost:3000" }, { ...good, origin: "" }, { ...good, source: null }];
-  assert.deepEqual(heardOf(hearPortlets, [...foreign, good]), [[stranger, data]]);
+  assert.deepEqual(heardOf(listenToPortlets, [...foreign, good]), [[stranger, data]]);
 });
 
 test("what has not the shape of a message is let go", () => {
@@ -72,15 +72,15 @@ test("what has not the shape of a message is let go", () => {
     { kind: "__proto__" },
     { kind: "request", id: "1", message: {} },
     { kind: "request", id: 1, message: null },
-    { kind: "say", text: 7 },
+    { kind: "report", text: 7 },
     { kind: ["ready"] },
     { kind: "server", messages: {} },
     { kind: "server", messages: null },
     { kind: "server", messages: "x" },
   ];
   for (const data of shapes) {
-    assert.deepEqual(heardOf(hearPortlets, [{ origin: HOME, source: stranger, data }]), [], JSON.stringify(data));
-    assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
+    assert.deepEqual(heardOf(listenToPortlets, [{ origin: HOME, source: stranger, data }]), [], JSON.stringify(data));
+    assert.deepEqual(heardOf(listenToShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
   }
 });
 
@@ -88,7 +88,7 @@ test("a portlet is told by its own origin, so that a page in its place hears not
   openPage(null);
   /** @type {any[]} */
   const told = [];
-  tellPortlet(
+  sendToPortlet(
     /** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...words) => told.push(words) }),
     { kind: "online", online: true },
   );

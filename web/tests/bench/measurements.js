@@ -1,11 +1,11 @@
-// parts.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty page, in
+// measurements.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty page, in
 // the same run. To add a row, write a function that measures it and list it in `parts`.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, finished, newSession, send } from "../browser/app.js";
-import { writePast } from "../browser/past.js";
+import { writeHistory } from "../browser/saved-history.js";
 import { quantile } from "./rows.js";
-import { longestTaskMs, meter, visit } from "./visit.js";
+import { longestTaskMs, meter, visit } from "./browser.js";
 
 /** @typedef {import("./rows.js").Row} Row */
 /** @typedef {{ quick: boolean }} Effort */
@@ -203,7 +203,7 @@ async function history({ quick }) {
         unit: "ms",
         most: 50,
       });
-    }, (app) => writePast(app, items));
+    }, (app) => writeHistory(app, items));
   }
   return rows;
 }

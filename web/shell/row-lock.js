@@ -1,7 +1,7 @@
-// hold.js: says when the rows of the sidebar must keep their places: while the user points at them, or walks them by
+// row-lock.js: says when the rows of the sidebar must keep their places: while the user points at them, or walks them by
 // keyboard.
 
-/** @typedef {ReturnType<typeof watchHold>} Hold */
+/** @typedef {ReturnType<typeof watchRowLock>} Hold */
 
 /**
  * Who has not moved the pointer or pressed a key for so long is not about to: what waits is shown then, even if it
@@ -13,7 +13,7 @@ const REST_MS = 3000;
  * @param {HTMLElement} root What holds the rows.
  * @param {() => void} released Rows may move again.
  */
-export function watchHold(root, released) {
+export function watchRowLock(root, released) {
   let over = false;
   let rests = true;
   let timer = 0;

@@ -1,12 +1,12 @@
 import { addProject, current, expect, finished, newSession, routeLine, send, sessionRow, tab, test } from "./app.js";
-import { writePast } from "./past.js";
+import { writeHistory } from "./saved-history.js";
 
 test("a long history is shown from its end, and older parts come as one scrolls up, each once and in place", async (
   { page, startApp },
 ) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 1000);
+  writeHistory(app, 1000);
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();
@@ -30,7 +30,7 @@ test("TC-8.3b: a session led before this server was ever started opens in a new 
 ) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 40);
+  writeHistory(app, 40);
   await app.start();
   await page.goto(app.link);
   await expect(page.locator(".tab")).toHaveCount(0);
@@ -50,7 +50,7 @@ test("TC-8.3b: a session led before this server was ever started opens in a new 
 test("what is in view stays in place while older parts come in above", async ({ page, startApp }) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 1000);
+  writeHistory(app, 1000);
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();
@@ -94,7 +94,7 @@ test("what is in view stays in place while older parts come in above", async ({ 
 test("older parts and lists that cannot be had are said, and had later", async ({ page, startApp }) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 1000);
+  writeHistory(app, 1000);
   await app.start();
   const refused = new Set(["session:page", "session:list"]);
   await routeLine(page, (socket) => {

@@ -1,4 +1,4 @@
-// idle.js: what can wait until the page has nothing better to do. Not every browser says when that is.
+// when-idle.js: what can wait until the page has nothing better to do. Not every browser says when that is.
 
 const SOON_MS = 50;
 /** However busy the page, it is done by then. */

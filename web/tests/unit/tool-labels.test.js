@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { projectPath, shortPath } from "../../shared/paths.js";
 import { mergeUpsert } from "../../shared/patch.js";
-import { flow } from "../../portlet/flow.js";
+import { flow } from "../../portlet/group-items.js";
 import { createSession } from "../../portlet/session.js";
-import { groupWords, isQuiet, linesRead, permissionWords, stateOf, wordsOf } from "../../portlet/tool-words.js";
+import { groupLabel, isQuiet, linesRead, permissionLabel, stateOf, labelOf } from "../../portlet/tool-labels.js";
 import { goldens } from "./goldens.js";
 
 const golden = goldens("upsert.tool_call")[0]?.[1];
@@ -21,24 +21,24 @@ const call = (kind, more = {}, detail = {}) => ({
 });
 
 test("TC-3.3a: a call is named by what it does to what", () => {
-  assert.deepEqual(wordsOf(call("execute", { status: "update" }, { command: "cargo test" }), place), {
+  assert.deepEqual(labelOf(call("execute", { status: "update" }, { command: "cargo test" }), place), {
     icon: "terminal",
     verb: "Run",
     target: "cargo test",
     isCode: true,
   });
-  assert.equal(wordsOf(call("execute", {}, { command: "cargo test" }), place).verb, "Ran");
-  assert.equal(wordsOf(call("execute", {}, { command: "cargo test", interrupted: true }), place).verb, "Run");
+  assert.equal(labelOf(call("execute", {}, { command: "cargo test" }), place).verb, "Ran");
+  assert.equal(labelOf(call("execute", {}, { command: "cargo test", interrupted: true }), place).verb, "Run");
   assert.equal(
-    wordsOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target,
+    labelOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target,
     "src/lib.rs",
   );
   assert.equal(
-    wordsOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb,
+    labelOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb,
     "Create",
   );
-  assert.equal(wordsOf(call("search", { toolArguments: { pattern: "TODO" } }), place).target, "TODO");
-  assert.equal(wordsOf(call("other", { toolName: "mcp_ask" }), place).verb, "mcp_ask");
+  assert.equal(labelOf(call("search", { toolArguments: { pattern: "TODO" } }), place).target, "TODO");
+  assert.equal(labelOf(call("other", { toolName: "mcp_ask" }), place).verb, "mcp_ask");
 });
 
 test("TC-3.3c: a failed or interrupted call is never quiet", () => {
@@ -55,7 +55,7 @@ test("three quiet calls in a row fold into one line, two do not", () => {
   assert.equal(flow(reads).length, 1);
   assert.equal(flow(reads.slice(0, 2)).length, 2);
   assert.equal(flow([...reads.slice(0, 2), call("execute"), reads[2]]).length, 4);
-  assert.equal(groupWords([...reads, call("search")]), "3 files, 1 search");
+  assert.equal(groupLabel([...reads, call("search")]), "3 files, 1 search");
 });
 
 test("a file that was read says which lines", () => {
@@ -71,10 +71,10 @@ test("a file that was read says which lines", () => {
 
 test("leave that was given automatically is said", () => {
   assert.equal(
-    permissionWords(call("execute", {}, { permission: { decision: "allowed_automatically" } })),
+    permissionLabel(call("execute", {}, { permission: { decision: "allowed_automatically" } })),
     "allowed automatically",
   );
-  assert.equal(permissionWords(call("execute")), "");
+  assert.equal(permissionLabel(call("execute")), "");
 });
 
 test("paths are shown short", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { renamedOf } from "../../portlet/same.js";
+import { renamedOf } from "../../portlet/match-items.js";
 
 /**
  * A conversation of turns of items, each told by its id and what it says.

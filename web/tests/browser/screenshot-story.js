@@ -1,4 +1,4 @@
-// story.js: the conversations of the design's pictures, as an agent would lead them. For screenshots.
+// screenshot-story.js: the conversations of the design's pictures, as an agent would lead them. For screenshots.
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 

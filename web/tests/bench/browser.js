@@ -1,4 +1,4 @@
-// visit.js: a server, a page, and the clocks that are read in it.
+// browser.js: a server, a page, and the clocks that are read in it.
 import { chromium } from "@playwright/test";
 import { App } from "../browser/app.js";
 import config from "../playwright.config.js";

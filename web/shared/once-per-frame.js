@@ -1,4 +1,4 @@
-// frame.js: at most one write per frame. A window that is not shown has no frames, so there a timer stands in.
+// once-per-frame.js: at most one write per frame. A window that is not shown has no frames, so there a timer stands in.
 
 /** A frame is followed by so many times its own cost, so that writing takes at most a sixth of the main thread. */
 const PAUSE = 5;

@@ -1,5 +1,5 @@
-// handover.js: hands on what the server says, in order and at most once per pause: a postMessage costs more than the
-// few words it carries while an agent writes. line.js hands on to the page, portlets.js to each session.
+// message-batcher.js: hands on what the server says, in order and at most once per pause: a postMessage costs more than the
+// few words it carries while an agent writes. websocket.js hands on to the page, portlets.js to each session.
 
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 
@@ -9,7 +9,7 @@
  * @param {(first: ServerFrame, second: ServerFrame) => ServerFrame | null} [join] Two in a row as one, where that can
  *   be.
  */
-export function createHandover(send, pauseMs, join = () => null) {
+export function createMessageBatcher(send, pauseMs, join = () => null) {
   /** @type {ServerFrame[]} */
   let waiting = [];
   let sentAt = -Infinity;

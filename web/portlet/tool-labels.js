@@ -1,4 +1,4 @@
-// tool-words.js: how a tool call is named. Pure.
+// tool-labels.js: how a tool call is named. Pure.
 import { projectPath } from "../shared/paths.js";
 
 /** @typedef {import("../shared/protocol.js").Upsert} Upsert */
@@ -45,7 +45,7 @@ export const isExploring = (call) => ["read", "search", "fetch"].includes(kindOf
  * @param {{ root: string, home: string }} place
  * @returns {{ icon: string, verb: string, target: string, isCode: boolean }}
  */
-export function wordsOf(call, { root, home }) {
+export function labelOf(call, { root, home }) {
   const kind = kindOf(call);
   const [icon, now, then] = KINDS[kind] ?? ["wrench", "", ""];
   const creates = kind === "edit" && /^(write|create)/i.test(call.toolName);
@@ -79,7 +79,7 @@ export function wordsOf(call, { root, home }) {
  * "5 files, 2 searches".
  * @param {ToolCall[]} calls
  */
-export function groupWords(calls) {
+export function groupLabel(calls) {
   const count = (/** @type {string} */ kind) => calls.filter((call) => kindOf(call) === kind).length;
   const part = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ many) =>
     (n ? [`${n} ${n === 1 ? one : many}`] : []);
@@ -119,4 +119,4 @@ export function linesRead(call) {
 }
 
 /** How leave was given. @param {ToolCall} call */
-export const permissionWords = (call) => (call.tool?.permission ? PERMISSION[call.tool.permission.decision] : "");
+export const permissionLabel = (call) => (call.tool?.permission ? PERMISSION[call.tool.permission.decision] : "");

@@ -1,9 +1,9 @@
-// line.js: one WebSocket, in whatever thread this runs: a worker where there is one. Frames are read and checked here,
+// websocket.js: one WebSocket, in whatever thread this runs: a worker where there is one. Frames are read and checked here,
 // those in a row that grow one text are joined, and they are handed on together. What a frame means is not its
 // business.
 import { parseServerFrame } from "../shared/messages.js";
 import { joinUpserts } from "../shared/patch.js";
-import { createHandover } from "./handover.js";
+import { createMessageBatcher } from "./message-batcher.js";
 
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {{ kind: "frames", frames: ServerFrame[] } | { kind: "closed" }} LineNews */
@@ -20,7 +20,7 @@ const PAUSE_MS = 24;
  */
 export function openLine(url, tell) {
   const socket = new WebSocket(url);
-  const { add, flush } = createHandover((frames) => tell({ kind: "frames", frames }), () => PAUSE_MS, join);
+  const { add, flush } = createMessageBatcher((frames) => tell({ kind: "frames", frames }), () => PAUSE_MS, join);
   socket.addEventListener("message", ({ data }) => {
     const frame = parseServerFrame(data);
     if (frame) add(frame);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createHandover } from "../../shell/handover.js";
+import { createMessageBatcher } from "../../shell/message-batcher.js";
 
 /** A clock and its timers, moved by hand. */
 const page = /** @type {any} */ (globalThis);
@@ -27,7 +27,7 @@ function start(join) {
   timers = [];
   /** @type {any[][]} */
   const sent = [];
-  const handover = createHandover((messages) => sent.push(messages), () => 16, join);
+  const handover = createMessageBatcher((messages) => sent.push(messages), () => 16, join);
   return { sent, flush: handover.flush, add: (/** @type {number} */ word) => handover.add(/** @type {any} */ (word)) };
 }
 

@@ -1,5 +1,5 @@
-// flow.js: in what order and in what groups the items of a turn are shown. Pure.
-import { isExploring } from "./tool-words.js";
+// group-items.js: in what order and in what groups the items of a turn are shown. Pure.
+import { isExploring } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
-import { writePast, writeSessions } from "./past.js";
+import { writeHistory, writeSessions } from "./saved-history.js";
 
 /** @param {import("@playwright/test").Page} page @param {string} [agent] */
 async function pick(page, agent = "Scripted") {
@@ -144,7 +144,7 @@ test("a session whose agent is gone from the machine says so in place, with Retr
 ) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 8);
+  writeHistory(app, 8);
   writeFileSync(join(app.data, "agents.json"), JSON.stringify({
     agent_servers: { Scripted: { command: join(app.home, "nowhere"), install_hint: "npm install -g scripted" } },
   }), { mode: 0o600 });

@@ -1,4 +1,4 @@
-// tail.js: changes only the end of a block that is still being written. The block's HTML is the server's, strictly
+// block-tail.js: changes only the end of a block that is still being written. The block's HTML is the server's, strictly
 // spelled; what is not understood is answered with `null`, and the block is drawn anew.
 
 const TOKEN = /<(\/?)([a-z][a-z0-9]*)((?:\s[^<>]*)?)>|[^<]+/gy;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boxNew, sharedLength, tokens } from "../../portlet/tail.js";
+import { boxNew, sharedLength, tokens } from "../../portlet/block-tail.js";
 
 test("the shared beginning ends where no tag and no entity is open", () => {
   assert.equal(sharedLength("<p>one</p>", "<p>one two</p>"), 6);

@@ -1,4 +1,4 @@
-// trusted.js: the policies under which text may become HTML or the address of a script. The page's
+// trusted-types.js: the policies under which text may become HTML or the address of a script. The page's
 // Content-Security-Policy names each of them and refuses every other way. Browsers without Trusted Types get the text
 // as it is.
 

@@ -46,7 +46,7 @@ export function writeSessions(app, titles) {
  * @param {import("./app.js").App} app
  * @param {number} items
  */
-export function writePast(app, items) {
+export function writeHistory(app, items) {
   const path = app.directory("ferry");
   const at = new Date().toISOString();
   const project = { id: "00000000-0000-5000-8000-000000000001", path, name: "ferry", addedAt: at };
@@ -84,7 +84,7 @@ export function writePast(app, items) {
   ]).flat();
   mkdirSync(join(app.home, ".scripted-agent"), { recursive: true });
   writeFileSync(
-    join(app.home, ".scripted-agent", "past.jsonl"),
+    join(app.home, ".scripted-agent", "saved-history.jsonl"),
     lines.map((line) => `${JSON.stringify(line)}\n`).join(""),
   );
 }
