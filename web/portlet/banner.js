@@ -24,7 +24,7 @@ import { agentName, connectionOf } from "./connection.js";
 export function mountBanners(root, { session, reconnect, retry }) {
   let drawn = "";
   let retryAt = 0;
-  let heard = /** @type {unknown} */ (null);
+  let lastStatus = /** @type {unknown} */ (null);
 
   root.addEventListener("click", (event) => {
     const button = closest(event, "[data-do]");
@@ -44,8 +44,8 @@ export function mountBanners(root, { session, reconnect, retry }) {
 
   function draw() {
     const { status } = session.state.context ?? {};
-    if (status !== heard) {
-      heard = status;
+    if (status !== lastStatus) {
+      lastStatus = status;
       retryAt = status?.retryInMs === undefined ? 0 : Date.now() + status.retryInMs;
     }
     const banners = bannersOf(session.state, Math.max(0, retryAt - Date.now()));

@@ -1,5 +1,5 @@
-// block-tail.js: changes only the end of a block that is still being written. The block's HTML is the server's, strictly
-// spelled; what is not understood is answered with `null`, and the block is drawn anew.
+// block-tail.js: changes only the end of a block that is still being written. The block's HTML is the server's,
+// strictly spelled; what is not understood is answered with `null`, and the block is drawn anew.
 
 const TOKEN = /<(\/?)([a-z][a-z0-9]*)((?:\s[^<>]*)?)>|[^<]+/gy;
 const VOID = new Set(["br", "hr", "img"]);
@@ -13,22 +13,17 @@ const LINES = "code-lines";
 /** @typedef {{ kind: "open" | "close" | "void" | "text", length: number }} Token */
 
 /**
- * How much of the beginning two texts share, cut back to where no tag and no entity is open.
- * @param {string} before
- * @param {string} after
+ * How much of the first `keep` units of a block can stay: cut back to where no tag and no entity is open.
+ * @param {string} html
+ * @param {number} keep
  */
-export function sharedLength(before, after) {
-  let low = 0;
-  let high = Math.min(before.length, after.length);
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (after.startsWith(before.slice(low, middle), low)) low = middle;
-    else high = middle - 1;
-  }
-  const tag = before.lastIndexOf("<", low - 1);
-  if (low > 0 && tag > before.lastIndexOf(">", low - 1)) return tag;
-  const entity = before.lastIndexOf("&", low - 1);
-  return low > 0 && entity >= 0 && entity > before.lastIndexOf(";", low - 1) ? entity : low;
+export function keptLength(html, keep) {
+  const length = Math.min(keep, html.length);
+  if (length === 0) return 0;
+  const tag = html.lastIndexOf("<", length - 1);
+  if (tag > html.lastIndexOf(">", length - 1)) return tag;
+  const entity = html.lastIndexOf("&", length - 1);
+  return entity >= 0 && entity > html.lastIndexOf(";", length - 1) ? entity : length;
 }
 
 /**
@@ -55,7 +50,7 @@ export function tokens(html) {
  * @param {string} html The end to take away.
  * @returns {Element | null} The element that was open there.
  */
-export function undo(root, html) {
+export function removeTail(root, html) {
   const all = tokens(html);
   if (!all) return null;
   let at = root;
@@ -136,7 +131,7 @@ function boxLines(nodes) {
  * Lines that come many at once are boxed before the browser has seen them: what is moved later costs it twice.
  * @param {string} html Of code, from anywhere in a line.
  */
-export function boxNew(html) {
+export function boxNewLines(html) {
   let depth = 0;
   let from = 0;
   let to = 0;
@@ -154,7 +149,7 @@ export function boxNew(html) {
 }
 
 /** Lines that came one by one. @param {Element} code */
-function boxOld(code) {
+function boxOldLines(code) {
   /** @type {ChildNode[]} Everything since the last box. */
   const loose = [];
   let length = 0;
@@ -187,7 +182,7 @@ export function openTags(root, at) {
  * @param {Element} at
  * @param {ParentNode & Node} read
  */
-export function graft(root, at, read) {
+export function appendTail(root, at, read) {
   /** @type {Element[]} */
   const path = [];
   for (let node = at; node !== root; node = /** @type {Element} */ (node.parentElement)) path.unshift(node);
@@ -203,9 +198,9 @@ export function graft(root, at, read) {
   }
   const nodes = [...source.childNodes];
   const last = target.lastChild;
-  if (last instanceof Text && nodes[0] instanceof Text && goOn(last, nodes[0])) nodes.shift();
+  if (last instanceof Text && nodes[0] instanceof Text && continueText(last, nodes[0])) nodes.shift();
   target.append(...nodes);
-  if (target.localName === "code") boxOld(target);
+  if (target.localName === "code") boxOldLines(target);
   return true;
 }
 
@@ -216,7 +211,7 @@ export function graft(root, at, read) {
  * @param {Text} more
  * @returns {boolean} All of it; else `more` has the rest.
  */
-function goOn(last, more) {
+function continueText(last, more) {
   const end = last.length > RUN_MAX && !last.parentElement?.closest("pre") ? more.data.indexOf(" ") + 1 : 0;
   last.appendData(end ? more.data.slice(0, end) : more.data);
   if (end === 0) return true;

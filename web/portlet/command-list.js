@@ -7,9 +7,9 @@ const SHOWN_MAX = 50;
 
 /**
  * @param {HTMLElement} root
- * @param {{ input: HTMLTextAreaElement, commands: () => AgentCommandInfo[], taken: () => void }} deps
+ * @param {{ input: HTMLTextAreaElement, commands: () => AgentCommandInfo[], onPick: () => void }} deps
  */
-export function mountCommandList(root, { input, commands, taken }) {
+export function mountCommandList(root, { input, commands, onPick }) {
   const list = h("div", {
     class: "command-list",
     id: "command-list",
@@ -27,16 +27,16 @@ export function mountCommandList(root, { input, commands, taken }) {
   list.addEventListener("pointerdown", (event) => event.preventDefault());
   list.addEventListener("click", (event) => {
     const option = closest(event, '[role="option"]');
-    if (option) take(found[Number(option.dataset.index)]);
+    if (option) pick(found[Number(option.dataset.index)]);
   });
 
   /** @param {AgentCommandInfo | undefined} command */
-  function take(command) {
+  function pick(command) {
     if (!command) return;
     input.value = `/${command.name} `;
     input.focus();
     input.setSelectionRange(input.value.length, input.value.length);
-    taken();
+    onPick();
   }
 
   function draw() {
@@ -73,7 +73,7 @@ export function mountCommandList(root, { input, commands, taken }) {
       if (step) active = (active + step + found.length) % found.length;
       else if ((event.key === "Enter" && !event.shiftKey) || event.key === "Tab") {
         event.preventDefault();
-        take(found[active]);
+        pick(found[active]);
         return true;
       } else if (event.key === "Escape") dismissed = input.value;
       else return false;

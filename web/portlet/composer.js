@@ -44,7 +44,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     input,
     h("div", { class: "composer-bar" }, options, h("span", { class: "space" }), context, stopButton, sendButton));
   root.append(form);
-  const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], taken: changed });
+  const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], onPick: changed });
   const drawOptions = mountOptions(options, { session, setOption });
   let draftOf = "";
   /** What is kept of it, as far as this window knows. */

@@ -1,11 +1,11 @@
-// connection.js: what can be said of the process behind a session. Pure.
+// connection.js: the state of the agent process behind a session. Pure.
 
 /** @typedef {import("../shared/bus.js").Context} Context */
 /**
- * `unknown`: our own server is away, and with it all news.
+ * `unknown`: our own server is not reachable.
  * @typedef {"connected" | "starting" | "reconnecting" | "disconnected" | "idle" | "unknown"} Connection
  */
-/** What the header shows besides: the agent runs, and its model refuses it. @typedef {Connection | "login"} Shown */
+/** The header also shows `login`: the agent runs but is not logged in. @typedef {Connection | "login"} Shown */
 
 /** @type {Record<Shown, string>} */
 export const CONNECTION_LABELS = {
@@ -15,7 +15,7 @@ export const CONNECTION_LABELS = {
   reconnecting: "Reconnecting",
   disconnected: "Disconnected",
   idle: "Not running",
-  unknown: "Not known",
+  unknown: "Unknown",
 };
 
 /** @param {{ context: Context | null, online: boolean }} state @returns {Connection} */
@@ -31,7 +31,7 @@ export function connectionOf({ context, online }) {
     || continuity === "live"
     || continuity === "resumed"
   ) return "connected";
-  // A session no process serves is asked to resume by its next message.
+  // A session without a process is resumed by its next message.
   return agent?.status === "connected" && status === null && continuity !== "dormant" ? "connected" : "idle";
 }
 

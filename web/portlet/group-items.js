@@ -12,12 +12,12 @@ const GROUP_MIN = 3;
  * @param {Item[]} items
  * @returns {Step[]}
  */
-export function flow(items) {
+export function groupItems(items) {
   /** @type {Step[]} */
   const steps = [];
   /** @type {ToolItem[]} */
   let run = [];
-  const settle = () => {
+  const closeRun = () => {
     if (run.length >= GROUP_MIN) steps.push({ group: run });
     else steps.push(...run.map((item) => ({ item })));
     run = [];
@@ -27,10 +27,10 @@ export function flow(items) {
       run.push(item);
       continue;
     }
-    settle();
+    closeRun();
     if (!isEmpty(item)) steps.push({ item });
   }
-  settle();
+  closeRun();
   return steps;
 }
 

@@ -26,8 +26,8 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
     h("span", { class: "visually-hidden" }, "Branch "),
     branchName);
   const dot = h("span", { class: "dot" });
-  const words = h("span");
-  const chip = h("span", { class: "chip", role: "status" }, dot, words);
+  const label = h("span");
+  const chip = h("span", { class: "chip", role: "status" }, dot, label);
   const rail = h("button", {
     class: "icon-button",
     type: "button",
@@ -81,7 +81,7 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
       setAttribute(branch, "title", name ? `Branch ${name}` : null);
       setAttribute(chip, "data-state", connection);
       setAttribute(dot, "data-state", connection);
-      setText(words, `${agentName(context)} · ${CONNECTION_LABELS[connection]}`);
+      setText(label, `${agentName(context)} · ${CONNECTION_LABELS[connection]}`);
       setAttribute(chip, "title", {
         idle: "Starts with your next message",
         login: context.agent?.loginHint ? `Log in with ${context.agent.loginHint}` : undefined,

@@ -1,12 +1,13 @@
-// items.js: the nodes of items that are not tool calls: what the user said, the agent's words and thoughts, notices.
+// items.js: the nodes of items other than tool calls: user messages, the agent's text and thinking, notices.
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph } from "../shared/icons.js";
+import { takeBlockChange } from "../shared/patch.js";
 import { clock, duration } from "../shared/time.js";
 import { settleBlocks, showBlocks } from "./html.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Exclude<Item, { type: "tool_call" }>} TextItem */
-/** What each node's blocks show now. @type {WeakMap<HTMLElement, string[]>} */
+/** The HTML of each node's blocks. @type {WeakMap<HTMLElement, string[]>} */
 const shown = new WeakMap();
 /** A user's message longer than this folds. */
 const LINES_MAX = 12;
@@ -46,9 +47,9 @@ export function updateText(node, item) {
   setAttribute(node, "aria-busy", live ? "true" : null);
   const blocks = shown.get(node) ?? [];
   shown.set(node, blocks);
-  if (item.html.length || !item.text) showBlocks(node, item.html, blocks);
+  if (item.html.length || !item.text) showBlocks(node, item.html, blocks, takeBlockChange(item));
   else setText(node, item.text);
-  // The last block is open while the agent writes.
+  // While the agent writes, the last block is still open.
   settleBlocks(node, item.html, item.html.length - (live ? 1 : 0));
   if (item.status === "error" && item.errorMessage) node.dataset.error = item.errorMessage;
 }
@@ -83,15 +84,15 @@ function updateThinking(node, item, live) {
   if (!open) return;
   const blocks = shown.get(body) ?? [];
   shown.set(body, blocks);
-  if (item.html.length) showBlocks(body, item.html, blocks);
+  if (item.html.length) showBlocks(body, item.html, blocks, takeBlockChange(item));
   else setText(body, item.text);
 }
 
-/** A line between items. @param {string} picture @param {string} words @param {string} [kind] */
-export function notice(picture, words, kind = "note") {
+/** A line between items. @param {string} picture @param {string} text @param {string} [kind] */
+export function notice(picture, text, kind = "note") {
   return h("div", { class: "notice", "data-kind": kind },
     kind === "error" ? glyph("error") : icon(picture),
-    h("span", {}, words));
+    h("span", {}, text));
 }
 
 /** @param {Event} event @returns {string | null} The item that was opened or closed. */

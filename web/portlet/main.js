@@ -202,7 +202,9 @@ async function showWhole(button) {
   const itemId = button.closest(".tool")?.getAttribute("data-item") ?? "";
   const answer = await requests.ask({ type: "session:output", sessionId: sessionId(), itemId });
   if (answer.type === "session:output" && body instanceof HTMLElement) drawWhole(body, answer.html);
-  else if (answer.type === "error") sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
+  else if (answer.type === "error") {
+    sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
+  }
 }
 
 /** @param {string} text @param {HTMLElement} node */

@@ -30,20 +30,20 @@ export function answerText(items) {
 export function conversationMarkdown({ title, agent, place, items, records }) {
   const parts = [`# ${title}`];
   let speaker = "";
-  const say = (/** @type {string} */ who, /** @type {string} */ text) => {
+  const add = (/** @type {string} */ who, /** @type {string} */ text) => {
     if (who !== speaker) parts.push(`## ${who}`);
     speaker = who;
     parts.push(text);
   };
   items.forEach((item, at) => {
     const text = item.text.trim();
-    if (item.type === "tool_call") say(agent, callBlock(item, place));
+    if (item.type === "tool_call") add(agent, callBlock(item, place));
     else if (item.type === "message" && text) {
       if (item.origin === "user") {
         speaker = "";
-        say("You", text);
+        add("You", text);
       } else if (item.origin === "system") parts.push(`_${text}_`);
-      else say(agent, text);
+      else add(agent, text);
     }
     const record = items[at + 1]?.turnId === item.turnId ? undefined : records.get(item.turnId);
     if (record?.status === "cancelled") parts.push("_Stopped_");

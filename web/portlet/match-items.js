@@ -1,5 +1,5 @@
-// match-items.js: which items of a fresh history are those that are shown already. Another run of the server may know the same
-// words by other ids. Pure.
+// match-items.js: which items of a fresh history are those that are shown already. Another run of the server may know
+// the same words by other ids. Pure.
 
 /** @typedef {import("../shared/patch.js").Item} Item */
 /** @typedef {{ id: string, items: string[] }} Turn */

@@ -3,7 +3,7 @@
 /** Closer to the end than this counts as being there. */
 const NEAR_PX = 50;
 /** So long after the wheel, a key or a finger, a scroll is the user's. */
-const HAND_MS = 1500;
+const USER_INPUT_MS = 1500;
 /** Keys that go up. */
 const UPWARDS = ["ArrowUp", "PageUp", "Home"];
 /** Closer to the top than this, older items are asked for. */
@@ -26,25 +26,25 @@ export function mountScroller(log, content, { moved, nearTop }) {
    */
   let height = 0;
   let aimedHeight = Infinity;
-  let handAt = -HAND_MS;
+  let userInputAt = -USER_INPUT_MS;
 
   for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
     log.addEventListener(kind, () => {
-      handAt = performance.now();
+      userInputAt = performance.now();
       aimedHeight = height;
     }, { passive: true });
   }
   // Whoever sets out upwards leaves the end at once: where text streams in, the first step of the way would be undone.
-  log.addEventListener("wheel", (event) => event.deltaY < 0 && leave(event), { passive: true });
+  log.addEventListener("wheel", (event) => event.deltaY < 0 && stopFollowing(event), { passive: true });
   log.addEventListener("keydown", (event) =>
-    (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && leave(event), { passive: true });
+    (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && stopFollowing(event), { passive: true });
   log.addEventListener("pointerdown", () => (pressed = true), { passive: true });
   for (const kind of ["pointerup", "pointercancel", "blur"]) addEventListener(kind, release, { passive: true });
   // The scroll bar tells nobody that it was let go.
   addEventListener("pointermove", (event) => event.buttons === 0 && release(), { passive: true });
 
   /** @param {Event} event */
-  function leave(event) {
+  function stopFollowing(event) {
     if (!following || log.scrollTop === 0) return;
     // A box in the conversation that can itself go up takes the step.
     for (let node = event.target; node instanceof Element && node !== log; node = node.parentElement) {
@@ -56,7 +56,7 @@ export function mountScroller(log, content, { moved, nearTop }) {
   function release() {
     if (!pressed) return;
     pressed = false;
-    handAt = performance.now();
+    userInputAt = performance.now();
     // What was just marked is being read.
     if (getSelection()?.isCollapsed === false) following = false;
     if (following) toEnd();
@@ -68,15 +68,16 @@ export function mountScroller(log, content, { moved, nearTop }) {
     height = log.scrollHeight;
     const distance = height - top - log.clientHeight;
     // Text that comes or goes moves the view as well; that is not the user leaving.
-    const hand = pressed || performance.now() - handAt < HAND_MS;
-    const byHand = hand || height === lastHeight;
+    const isUserActive = pressed || performance.now() - userInputAt < USER_INPUT_MS;
+    const byUser = isUserActive || height === lastHeight;
     // Who goes down to where the end was when setting out is at the end, however much came meanwhile.
-    const isThere = distance <= NEAR_PX || (hand && top > lastTop && aimedHeight - top - log.clientHeight <= NEAR_PX);
+    const isThere = distance <= NEAR_PX
+      || (isUserActive && top > lastTop && aimedHeight - top - log.clientHeight <= NEAR_PX);
     // At the very end one can also be because it came nearer.
-    if (top < lastTop && byHand && distance > 1) following = false;
+    if (top < lastTop && byUser && distance > 1) following = false;
     // A scroll of our own tells of itself later, when the user may have set out already.
     else if (isThere && !pressed && top > lastTop) following = true;
-    else if (following && !byHand && distance > NEAR_PX) return toEnd();
+    else if (following && !byUser && distance > NEAR_PX) return toEnd();
     lastTop = top;
     if (top < TOP_PX) nearTop();
     look();

@@ -8,7 +8,7 @@ import { kindOf } from "./tool-labels.js";
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
 /**
- * @typedef {{ attention: Attention, words: string, meta: string, actions: ("cancel" | "restart" | "retry")[] }} Status
+ * @typedef {{ attention: Attention, text: string, meta: string, actions: ("cancel" | "restart" | "retry")[] }} Status
  */
 
 const LABELS = { cancel: "Cancel", restart: "Restart", retry: "Retry" };
@@ -25,13 +25,13 @@ const LABELS = { cancel: "Cancel", restart: "Restart", retry: "Retry" };
  */
 export function mountStatusLine(root, { session, isAway, toEnd, act, note }) {
   const sign = glyph("idle");
-  const words = h("span", { class: "status-text" });
+  const text = h("span", { class: "status-text" });
   const meta = h("span", { class: "status-meta tabular truncate" });
   const actions = h("span", { class: "status-actions" });
   const down = h("button", { class: "to-bottom", type: "button", hidden: true },
     icon("arrow-down"),
     "Scroll to bottom");
-  root.append(sign, words, meta, actions, down);
+  root.append(sign, text, meta, actions, down);
   down.addEventListener("click", toEnd);
   actions.addEventListener("click", (event) => {
     const what = closest(event, "[data-act]")?.dataset.act;
@@ -43,7 +43,7 @@ export function mountStatusLine(root, { session, isAway, toEnd, act, note }) {
     const hint = note();
     setGlyph(sign, now.attention, "");
     setAttribute(sign, "data-gone", now.attention === "idle");
-    setText(words, now.words);
+    setText(text, now.text);
     setText(meta, hint ? `${now.meta} · ${hint}` : now.meta);
     if (actions.dataset.now !== now.actions.join()) {
       actions.dataset.now = now.actions.join();
@@ -66,40 +66,40 @@ export function statusOf(session, now) {
   const { state } = session;
   const { context, facts } = state;
   const running = session.running();
-  const quiet = { attention: /** @type {Attention} */ ("idle"), words: "", meta: "", actions: [] };
+  const quiet = { attention: /** @type {Attention} */ ("idle"), text: "", meta: "", actions: [] };
   if (!context) return quiet;
   const connection = connectionOf(state);
   if (connection === "unknown") return {
     ...quiet,
     attention: "disconnected",
-    words: "Liminal Builder is not answering",
+    text: "Liminal Builder is not answering",
     meta: state.turns.some(({ record }) => record?.status === "running") ? "A turn was running" : "",
   };
   if (connection === "disconnected" || connection === "reconnecting") return quiet;
   if (running?.record) {
     if (context.session.attention === "needs_permission") return {
       attention: "needs_permission",
-      words: "Waiting for your decision",
+      text: "Waiting for your decision",
       meta: elapsed(now - Date.parse(context.session.since ?? running.record.startedAt ?? "")),
       actions: [],
     };
     if (facts.silentMs) return {
       attention: "working",
-      words: `No output for ${Math.round(facts.silentMs / 1000)} s`,
+      text: `No output for ${Math.round(facts.silentMs / 1000)} s`,
       meta: "",
       actions: ["cancel", "restart"],
     };
     const activity = facts.activity || doing(session);
     return {
       attention: "working",
-      words: "Working",
+      text: "Working",
       meta: elapsed(now - Date.parse(running.record.startedAt ?? "")) + (activity ? ` · ${activity}` : ""),
       actions: [],
     };
   }
   if (state.stale && !state.failed) return { ...quiet, meta: "Reading the conversation" };
   if (connection === "starting" || (state.pending !== null && connection === "idle")) {
-    return { attention: "starting", words: `Starting ${agentName(context)}`, meta: "", actions: [] };
+    return { attention: "starting", text: `Starting ${agentName(context)}`, meta: "", actions: [] };
   }
   if (state.pending !== null) return { ...quiet, meta: "Sending" };
   // A notice between turns belongs to none.
@@ -107,7 +107,7 @@ export function statusOf(session, now) {
   const record = last?.record;
   if (!last || !record) return quiet;
   // Why is said once, in the conversation.
-  if (record.status === "error") return { attention: "error", words: "Turn failed", meta: "", actions: ["retry"] };
+  if (record.status === "error") return { attention: "error", text: "Turn failed", meta: "", actions: ["retry"] };
   if (record.status === "cancelled") return { ...quiet, meta: "Stopped" };
   if (!record.endedAt || !record.startedAt) return quiet;
   const calls = last.items.filter((id) => state.items.get(id)?.type === "tool_call").length;

@@ -1,12 +1,13 @@
-// tool-body.js: what a tool call shows when it is open: what it printed, changed, read or was told.
+// tool-body.js: what a tool call shows when it is open: its output, changes, files or result.
 import { h, setText } from "../shared/dom.js";
+import { takeBlockChange, WHOLE } from "../shared/patch.js";
 import { addCopyButtons, showBlocks, showSection } from "./html.js";
 import { noteLiveOutput, sendsLiveOutput } from "./live-output.js";
 import { kindOf, stateOf } from "./tool-labels.js";
 
 /** @typedef {import("./tool.js").ToolItem} ToolItem */
 /**
- * What each body shows now; `whole` is the item that is shown uncut.
+ * What each body shows now; `whole` is the item that is shown in full.
  * @type {WeakMap<HTMLElement, {
  *   item: ToolItem | null,
  *   whole: ToolItem | null,
@@ -37,7 +38,7 @@ export function drawBody(body, item, cliType) {
   now.item = item;
   const [sections, output, more, silent] = /** @type {HTMLElement[]} */ ([...body.children]);
   if (!sections || !output || !more || !silent) return;
-  // More came of what was shown whole: it is cut again, and can be had again.
+  // An item that was shown in full has grown: it is cut again, and can be shown in full again.
   if (now.whole) {
     output.replaceChildren();
     Object.assign(now, { whole: null, sections: undefined, blocks: [], text: "" });
@@ -53,7 +54,7 @@ export function drawBody(body, item, cliType) {
   }
   const hasOutput = (item.sections ?? []).some(({ kind }) => kind === "output");
   const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 20;
-  if (item.html.length) showBlocks(output, item.html, now.blocks);
+  if (item.html.length) showBlocks(output, item.html, now.blocks, takeBlockChange(item));
   else if (!hasOutput) drawText(output, failureText(item), now);
   output.hidden = item.html.length === 0 && (hasOutput || failureText(item) === "");
   drawSilence(silent, item, cliType, hasOutput || !output.hidden);
@@ -64,7 +65,7 @@ export function drawBody(body, item, cliType) {
 }
 
 /**
- * A command that prints nothing while it runs: some agents send nothing before its end.
+ * The note for a running command without output: some agents send output only at the end.
  * @param {HTMLElement} node
  * @param {ToolItem} item
  * @param {string} cliType
@@ -74,16 +75,16 @@ function drawSilence(node, item, cliType, prints) {
   const isRunning = stateOf(item) === "running" && kindOf(item) === "execute";
   if (isRunning && prints) noteLiveOutput(cliType);
   node.hidden = !isRunning || prints;
-  if (!node.hidden) setText(node, sendsLiveOutput(cliType) ? "No output yet" : "No output until it ends");
+  if (!node.hidden) setText(node, sendsLiveOutput(cliType) ? "No output yet" : "Output appears when it ends");
 }
 
-/** What was printed; for a failure without a word, the reason we have. @param {ToolItem} item */
+/** The output; for a failure without output, the reason we have. @param {ToolItem} item */
 function failureText(item) {
   return item.text || (stateOf(item) === "failed" ? (item.errorMessage ?? "Failed without a message") : "");
 }
 
 /**
- * Output that came as text: its newest lines.
+ * Draws plain-text output: its newest lines.
  * @param {HTMLElement} output
  * @param {string} text
  * @param {{ text: string }} now
@@ -96,7 +97,7 @@ function drawText(output, text, now) {
 }
 
 /**
- * Puts all there is in place of what was cut.
+ * Shows the full output in place of the cut one.
  * @param {HTMLElement} body
  * @param {string[]} html Of each section, then of what was printed.
  */
@@ -111,6 +112,6 @@ export function drawWhole(body, html) {
   }
   output.hidden = html.length === 0;
   output.replaceChildren();
-  showBlocks(output, html, (now.blocks = []));
+  showBlocks(output, html, (now.blocks = []), WHOLE);
   more.hidden = true;
 }

@@ -9,7 +9,7 @@ import { isQuiet, kindOf, linesRead, permissionLabel, stateOf, timeOf, labelOf }
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
 /** @typedef {{ root: string, home: string }} Place */
 /** What the user chose for a call, over what would be. @type {WeakMap<HTMLElement, boolean>} */
-const chosen = new WeakMap();
+const userToggled = new WeakMap();
 /** Lines of a diff that stay open. */
 const DIFF_LINES_MAX = 24;
 
@@ -38,24 +38,24 @@ export function createTool(itemId) {
  */
 export function updateTool(node, item, { place, cliType, isLast, now }) {
   const state = stateOf(item);
-  const words = labelOf(item, place);
+  const label = labelOf(item, place);
   const head = /** @type {HTMLElement} */ (node.firstElementChild);
   const [picture, verb, target, detail, end] = [...head.children];
   setAttribute(node, "data-form", isQuiet(item) ? "row" : "box");
   setAttribute(node, "data-state", state);
   setAttribute(node, "data-kind", kindOf(item));
-  if (picture instanceof SVGElement) setIcon(picture, words.icon);
-  if (verb) setText(verb, words.verb);
+  if (picture instanceof SVGElement) setIcon(picture, label.icon);
+  if (verb) setText(verb, label.verb);
   if (target) {
-    setText(target, words.target);
-    setAttribute(target, "title", words.target);
-    target.classList.toggle("mono", words.isCode);
+    setText(target, label.target);
+    setAttribute(target, "title", label.target);
+    target.classList.toggle("mono", label.isCode);
   }
   if (detail) setText(detail, [linesRead(item), permissionLabel(item)].filter(Boolean).join(" · "));
   if (end) drawEnd(end, item, now);
-  const open = chosen.get(node) ?? opensByItself(item, isLast);
+  const open = userToggled.get(node) ?? opensByItself(item, isLast);
   setAttribute(head, "aria-expanded", String(open));
-  setAttribute(node, "data-toggled", chosen.get(node));
+  setAttribute(node, "data-toggled", userToggled.get(node));
   const body = /** @type {HTMLElement} */ (node.lastElementChild);
   body.hidden = !open;
   if (open) drawBody(body, item, cliType);
@@ -64,7 +64,7 @@ export function updateTool(node, item, { place, cliType, isLast, now }) {
 /** @param {Element} end @param {ToolItem} item @param {number} now */
 function drawEnd(end, item, now) {
   const state = stateOf(item);
-  const [added, removed, time, ring, check, fault] = [...end.children];
+  const [added, removed, time, ring, check, failure] = [...end.children];
   const plus = item.sections?.reduce((sum, section) => sum + (section.added ?? 0), 0) ?? 0;
   const minus = item.sections?.reduce((sum, section) => sum + (section.removed ?? 0), 0) ?? 0;
   const took = timeOf(item, now);
@@ -89,8 +89,8 @@ function drawEnd(end, item, now) {
     setAttribute(check, "aria-label", "Succeeded");
     setAttribute(check, "aria-hidden", null);
   }
-  if (fault) {
-    setText(fault, state === "interrupted" ? "Interrupted" : state === "failed" ? (exit ? `exit ${exit}`
+  if (failure) {
+    setText(failure, state === "interrupted" ? "Interrupted" : state === "failed" ? (exit ? `exit ${exit}`
       : item.tool?.permission?.decision === "rejected" ? "Rejected"
       : "Failed") : "");
   }
@@ -124,6 +124,6 @@ export function toggleTool(event) {
   const head = closest(event, '[data-do="toggle-tool"]');
   const node = head?.parentElement;
   if (!head || !node?.dataset.item) return null;
-  chosen.set(node, head.getAttribute("aria-expanded") !== "true");
+  userToggled.set(node, head.getAttribute("aria-expanded") !== "true");
   return node.dataset.item;
 }

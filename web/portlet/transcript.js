@@ -2,7 +2,7 @@
 import { h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { duration } from "../shared/time.js";
-import { flow } from "./group-items.js";
+import { groupItems } from "./group-items.js";
 import { answerText } from "./markdown.js";
 import { createText, notice, toggleText, updateText } from "./items.js";
 import { createTool, tickTool, toggleTool, updateTool } from "./tool.js";
@@ -91,7 +91,7 @@ export function mountTranscript(root, { session, redraw }) {
       const owner = item?.parentItemId && state.items.has(item.parentItemId) ? item.parentItemId : undefined;
       return item && owner === parent ? [item] : [];
     });
-    return flow(items).map((step) => ("group" in step ? group(step.group) : node(step.item)));
+    return groupItems(items).map((step) => ("group" in step ? group(step.group) : node(step.item)));
   }
 
   /** @param {Turn} turn */
@@ -134,13 +134,13 @@ export function mountTranscript(root, { session, redraw }) {
     }, icon("copy"), h("span", { "data-copy-label": true }, "Copy answer"));
   }
 
-  /** @param {HTMLElement} own @param {string} picture @param {string} words @param {string} kind */
-  function endNote(own, picture, words, kind) {
+  /** @param {HTMLElement} own @param {string} picture @param {string} text @param {string} kind */
+  function endNote(own, picture, text, kind) {
     const known = own.querySelector(":scope > .turn-end");
-    if (known instanceof HTMLElement && known.dataset.words === words) return known;
-    const made = notice(picture, words, kind);
+    if (known instanceof HTMLElement && known.dataset.text === text) return known;
+    const made = notice(picture, text, kind);
     made.classList.add("turn-end");
-    made.dataset.words = words;
+    made.dataset.text = text;
     return made;
   }
 

@@ -89,16 +89,16 @@ function hasShape(value, shapes) {
 
 /**
  * The shell's side: hears every portlet, and knows which one spoke.
- * @param {(source: Window, message: ToShell) => void} heard
+ * @param {(source: Window, message: ToShell) => void} onMessage
  */
-export function listenToPortlets(heard) {
+export function listenToPortlets(onMessage) {
   addEventListener("message", (event) => {
     if (event.origin !== location.origin || !event.source || !hasShape(event.data, SHAPES.shell)) return;
-    heard(/** @type {Window} */ (event.source), event.data);
+    onMessage(/** @type {Window} */ (event.source), event.data);
   });
   addEventListener(KEY_EVENT, (event) => {
     const { source, message } = /** @type {CustomEvent} */ (event).detail ?? {};
-    if (source && KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.shell)) heard(source, message);
+    if (source && KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.shell)) onMessage(source, message);
   });
 }
 
@@ -113,17 +113,17 @@ export function sendToPortlet(portlet, message) {
 
 /**
  * The portlet's side: hears only the shell.
- * @param {(message: ToPortlet) => void} heard
+ * @param {(message: ToPortlet) => void} onMessage
  */
-export function listenToShell(heard) {
+export function listenToShell(onMessage) {
   addEventListener("message", (event) => {
     if (event.origin !== location.origin || event.source !== parent || parent === window) return;
-    if (hasShape(event.data, SHAPES.portlet)) heard(event.data);
+    if (hasShape(event.data, SHAPES.portlet)) onMessage(event.data);
   });
   addEventListener(KEY_EVENT, (event) => {
     const { source, message } = /** @type {CustomEvent} */ (event).detail ?? {};
     if (source !== parent || parent === window) return;
-    if (KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.portlet)) heard(message);
+    if (KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.portlet)) onMessage(message);
   });
 }
 

@@ -11,12 +11,12 @@ export async function copyText(text, button) {
   const copied = (await copyByPermission(text)) || copyBySelection(text);
   if (button && button.dataset.copied === undefined) {
     const label = button.querySelector("[data-copy-label]");
-    const words = label?.textContent ?? "";
+    const before = label?.textContent ?? "";
     button.dataset.copied = String(copied);
     if (label) label.textContent = copied ? "Copied" : "Could not copy";
     setTimeout(() => {
       delete button.dataset.copied;
-      if (label) label.textContent = words;
+      if (label) label.textContent = before;
     }, SHOWN_MS);
   }
   return copied;
@@ -24,17 +24,17 @@ export async function copyText(text, button) {
 
 /**
  * Copies text that is still on its way. Begun at once, it counts as what the user pressed for.
- * @param {Promise<string>} coming
+ * @param {Promise<string>} promised
  * @returns {Promise<boolean>}
  */
-export async function copyPromised(coming) {
+export async function copyPromised(promised) {
   try {
     await navigator.clipboard.write([
-      new ClipboardItem({ "text/plain": coming.then((text) => new Blob([text], { type: "text/plain" })) }),
+      new ClipboardItem({ "text/plain": promised.then((text) => new Blob([text], { type: "text/plain" })) }),
     ]);
     return true;
   } catch {
-    const text = await coming;
+    const text = await promised;
     // Refused where the focus was elsewhere when it began.
     window.focus();
     return copyText(text);
@@ -58,7 +58,7 @@ async function copyByPermission(text) {
 function copyBySelection(text) {
   const back = document.activeElement;
   const selection = getSelection();
-  const marked = Array.from({ length: selection?.rangeCount ?? 0 }, (_, at) =>
+  const ranges = Array.from({ length: selection?.rangeCount ?? 0 }, (_, at) =>
     /** @type {Selection} */ (selection).getRangeAt(at));
   const field = document.createElement("textarea");
   field.className = "visually-hidden";
@@ -69,7 +69,7 @@ function copyBySelection(text) {
   const copied = document.execCommand("copy");
   field.remove();
   selection?.removeAllRanges();
-  for (const range of marked) selection?.addRange(range);
+  for (const range of ranges) selection?.addRange(range);
   if (back instanceof HTMLElement) back.focus({ preventScroll: true });
   return copied;
 }

@@ -8,8 +8,8 @@ export const OPEN_TARGETS = [
   ["terminal", "Open terminal here", "terminal"],
 ];
 
-/** Said where nothing could be shown. */
-export const NO_DISPLAY = "No display where Liminal Builder runs";
+/** Why the entries are disabled. */
+export const NO_DISPLAY = "Liminal Builder runs without a display";
 
 /**
  * @param {boolean} hasDisplay

@@ -73,11 +73,11 @@ export const own = {
 export const dismissed = {
   /** @returns {string[]} */
   read() {
-    const words = own.load("dismissed");
-    return Array.isArray(words) ? words.filter((word) => typeof word === "string") : [];
+    const text = own.load("dismissed");
+    return Array.isArray(text) ? text.filter((word) => typeof word === "string") : [];
   },
-  /** @param {string} words */
-  add: (words) => own.save("dismissed", [...new Set([...dismissed.read(), words])]),
+  /** @param {string} text */
+  add: (text) => own.save("dismissed", [...new Set([...dismissed.read(), text])]),
 };
 
 /** The text typed but not sent, per session. */

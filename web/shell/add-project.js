@@ -12,12 +12,13 @@ import { createRecentList } from "./recent-list.js";
  * @typedef {(path: string) => Promise<{ projectId: string } | { error: string }>} AddProject
  */
 /**
- * `added` is called when the form is gone.
+ * `added` is called after the form has closed.
  * @typedef {{
  *   complete: (prefix: string) => Promise<PathCompletion[]>,
  *   recent: () => Promise<RecentDirectory[]>,
  *   home: () => string,
- *   add: AddProject, added: (projectId: string) => void,
+ *   add: AddProject,
+ *   added: (projectId: string) => void,
  * }} Adding
  */
 
@@ -60,7 +61,7 @@ export function openAddProject({ complete, recent, home, add, added }) {
     busy = false;
     if ("error" in result) return path.showError(result.error);
     dialog.close();
-    // At once: a key pressed after the dialog belongs to what `added` focuses.
+    // At once, so that the next key goes to what `added` focuses.
     added(result.projectId);
   }
 }

@@ -1,4 +1,4 @@
-// commands.js: everything the user can ask for by a key, a button, a menu or the palette.
+// commands.js: every command, whether it comes from a key, a button, a menu or the palette.
 import { NAMES } from "../shared/attention.js";
 import { copyText } from "../shared/clipboard.js";
 import { h } from "../shared/dom.js";
@@ -70,18 +70,18 @@ export function createCommands({
     workspace.close(sessionId);
   }
 
-  /** The project that was added last, in this window. @type {string | null} */
+  /** The project most recently added in this window. @type {string | null} */
   let lastAdded = null;
 
-  /** The project that is meant where none is named. */
-  function projectAtHand() {
+  /** The project to use when none is given. */
+  function defaultProject() {
     const added = lastAdded !== null && store.project(lastAdded) ? lastAdded : undefined;
     return store.state.sessions.get(workspace.current() ?? "")?.projectId ?? added ?? store.state.projects[0]?.id;
   }
 
   /** @param {string} [projectId] @param {string} [agent] The agent to offer first. */
   function newSession(projectId, agent) {
-    const own = projectId ?? projectAtHand();
+    const own = projectId ?? defaultProject();
     if (!own) return openAddProject(actions.adding());
     actions.refreshAgents();
     picker = openPicker({ store, projectId: own, ...(agent ? { agent } : {}), create: (project, cliType) => {
@@ -92,7 +92,7 @@ export function createCommands({
 
   const review = createReview();
 
-  /** Opens the next session that waits for the user or is unread. @param {string} [attention] */
+  /** Opens the next session that needs the user or is unread. @param {string} [attention] */
   function next(attention) {
     const all = unseen().filter((need) =>
       !attention || (need.kind === "session" && need.session.attention === attention));
@@ -100,7 +100,7 @@ export function createCommands({
     const id = review(all, current);
     if (id) return open(id);
     toast(all.length ? "Nothing else needs you" : "Nothing needs you");
-    // A request in view is answered in its session.
+    // The current session has the request: focus it.
     if (current?.attention === "needs_permission") open(current.id);
   }
 
@@ -112,7 +112,7 @@ export function createCommands({
     if (id) open(id);
   }
 
-  /** Gives focus to a project's row, wherever the sidebar is. @param {string} projectId */
+  /** Focuses a project's row, showing the sidebar if needed. @param {string} projectId */
   function goToProject(projectId) {
     if (drawer.isNeeded() ? !drawer.isOpen() : resize.isHidden()) toggleSidebar();
     focusProject(projectId);
@@ -203,24 +203,23 @@ export function createCommands({
     ];
   }
 
-  /** Closes tabs, and offers to open them again. @param {(id: string) => boolean} wanted Those that stay. */
+  /** Closes tabs, with Undo. @param {(id: string) => boolean} wanted Those that stay. */
   function closeTabs(wanted) {
     const before = workspace.snapshot();
     const closed = workspace.keepOnly(wanted);
-    if (closed) toast(closed === 1
-      ? "1 tab closed"
-      : `${closed} tabs closed`, { action: { label: "Undo", run: () => workspace.restore(before, () => true) } });
+    const undo = { label: "Undo", run: () => workspace.restore(before, () => true) };
+    if (closed) toast(closed === 1 ? "1 tab closed" : `${closed} tabs closed`, { action: undo });
   }
 
-  /** Nothing is running in it and nothing waits in it. @param {string} id */
+  /** Nothing is running in it, and it does not wait for the user. @param {string} id */
   const isFinished = (id) => ["finished", "idle"].includes(store.state.sessions.get(id)?.attention ?? "");
 
   /** @param {string | null} id */
   const closeOthers = (id) => closeTabs((other) => other === id);
-  /** @param {string | null} id Stays, whatever its state. */
+  /** @param {string | null} id The tab that stays, whatever its state. */
   const closeFinished = (id) => closeTabs((other) => other === id || !isFinished(other));
 
-  /** What can be done with many tabs. @param {string | null} id The tab that stays. @returns {MenuEntry[]} */
+  /** Menu entries for closing several tabs. @param {string | null} id The tab that stays. @returns {MenuEntry[]} */
   const manyTabsEntries = (id) => [
     {
       label: "Close others",
@@ -254,7 +253,7 @@ export function createCommands({
   ], { wide: true, pinned: 2 });
 
   /**
-   * New sessions of the project begin as this one is.
+   * Makes a session's options the defaults for new sessions of its project.
    * @param {string} sessionId
    * @param {Record<string, string>} options
    */
@@ -263,12 +262,12 @@ export function createCommands({
     const project = session && store.project(session.projectId);
     if (!project) return;
     if (await actions.setDefaults(project.id, { cliType: session.cliType, options })) {
-      toast(`New sessions in ${project.name} begin like this one`);
+      toast(`New sessions in ${project.name} will start with these options`);
     }
   }
 
-  /** @param {string} text @param {string} words */
-  const copy = async (text, words) => void toast((await copyText(text)) ? words : "Could not copy");
+  /** @param {string} text @param {string} confirmation */
+  const copy = async (text, confirmation) => void toast((await copyText(text)) ? confirmation : "Could not copy");
 
   /** @returns {import("./palette.js").PaletteCommand[]} */
   const paletteCommands = () => [
@@ -347,14 +346,14 @@ export function createCommands({
 
   return {
     open, close, newSession, run,
-    /** The next thing to do in a new project is to start a session. @param {string} projectId */
+    /** Focuses New session: it is the next step in a new project. @param {string} projectId */
     projectAdded(projectId) {
       lastAdded = projectId;
       if (drawer.isNeeded() ? drawer.isOpen() : !resize.isHidden()) return focusNewSession(projectId);
       const button = document.querySelector('#page [data-command="new-session"]');
       if (button instanceof HTMLElement) button.focus();
     },
-    /** What lies over the page goes first. @param {boolean} held The key was not let go since. */
+    /** Closes overlays first. @param {boolean} held The key is repeating: it is still held down. */
     escape(held) {
       const start = workspace.currentStart();
       if (isOpen()) return;

@@ -1,11 +1,11 @@
-// defaults.js: what new sessions of a project begin with.
+// defaults.js: the dialog for a project's defaults: the agent and the options of new sessions.
 import { closest, h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { openDialog } from "./dialog.js";
 
 /** @typedef {import("../shared/protocol.js").ProjectDefaults} ProjectDefaults */
 
-/** The select's value for no agent; no agent has it, since a type is not empty. */
+/** The select's value for "no agent": a CLI type is never empty. */
 const NONE = "";
 
 /**
@@ -22,27 +22,27 @@ export function openDefaults({ store, project, save }) {
   );
   const choices = store.state.agents.map(({ cliType, name }) =>
     h("option", { value: cliType, selected: cliType === known?.cliType }, name));
-  // One that is not offered any more is shown all the same, so that it can be seen and changed.
+  // An agent that is no longer available is still listed, so that the user can see and change it.
   if (known && !store.agent(known.cliType)) {
     choices.push(h("option", { value: known.cliType, selected: true }, known.cliType));
   }
   const agent = h("select", { name: "agent" },
-    h("option", { value: NONE, selected: !known }, "The agent used last"),
+    h("option", { value: NONE, selected: !known }, "Last used agent"),
     ...choices);
   const list = h("ul", { class: "default-options" });
   const note = h("p", { class: "dialog-note" },
     "To set a default mode or model, choose it in a session, then pick Make these the project’s defaults ",
     "from its More menu.");
   const form = h("form", { method: "dialog" },
-    h("h2", {}, `Defaults of ${project.name}`),
+    h("h2", {}, `Defaults for ${project.name}`),
     h("label", { class: "default-agent" }, h("span", {}, "Agent"), agent), list, note,
     h("div", { class: "dialog-actions" },
       h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"),
       h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Save")));
-  const dialog = openDialog({ label: `Defaults of ${project.name}`, className: "text-dialog defaults" }, form);
+  const dialog = openDialog({ label: `Defaults for ${project.name}`, className: "text-dialog defaults" }, form);
 
   function draw() {
-    // They are of the agent that they were chosen for.
+    // The options belong to the agent they were set for.
     const shown = agent.value === known?.cliType ? [...options] : [];
     list.replaceChildren(...shown.map(([id, value]) => h("li", {},
       h("span", { class: "default-id" }, id), h("span", { class: "mono truncate", dir: "auto" }, value),

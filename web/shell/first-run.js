@@ -1,4 +1,4 @@
-// first-run.js: the page of a user without projects.
+// first-run.js: the page shown while there are no projects.
 import { DEMO_NOTE, isDemo } from "../shared/demo.js";
 import { h } from "../shared/dom.js";
 import { icon, mark } from "../shared/icons.js";
@@ -33,7 +33,7 @@ export function createFirstRun({ complete, recent, home, add, added }) {
     form,
     h("div", { class: "agents-head" },
       h("h3", {}, "Agents on this machine"),
-      h("span", {}, "Install any, then check again"),
+      h("span", {}, "Install one, then check again"),
       h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "check-agents" },
         icon("refresh"),
         "Check again")),
@@ -55,7 +55,7 @@ export function createFirstRun({ complete, recent, home, add, added }) {
 
   return {
     root,
-    /** Looks for directories to offer. */
+    /** Loads directories to suggest. */
     offer: () => void recents.load(),
     focus: () => path.input.focus(),
     /** @param {AgentInfo[]} list */

@@ -1,4 +1,4 @@
-// footer.js: the agents and their states, and the theme.
+// footer.js: the agents and their states, the theme switch and Settings.
 import { closest, h } from "../shared/dom.js";
 import { icon, mark, setIcon } from "../shared/icons.js";
 import { currentTheme } from "../shared/theme.js";
@@ -8,15 +8,15 @@ import { redraw } from "./redraw.js";
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 /** @typedef {import("./store.js").Store} Store */
 
-/** How a state is said. @type {Record<string, string>} */
-const WORDS = {
+/** @type {Record<string, string>} */
+const STATE_LABELS = {
   connected: "Connected",
   starting: "Starting",
   reconnecting: "Reconnecting",
   disconnected: "Disconnected",
   idle: "Not running",
   missing: "Not installed",
-  unknown: "Not known",
+  unknown: "Unknown",
   login: "Not logged in",
 };
 
@@ -27,7 +27,7 @@ export function agentState(agent, { state }) {
   return agent.loggedIn === false && (agent.status === "connected" || agent.status === "idle") ? "login" : agent.status;
 }
 /** @param {AgentInfo} agent @param {Store} store */
-export const agentStateLabel = (agent, store) => WORDS[agentState(agent, store)] ?? "";
+export const agentStateLabel = (agent, store) => STATE_LABELS[agentState(agent, store)] ?? "";
 
 /**
  * @param {HTMLElement} root
@@ -108,11 +108,11 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
   return {
     update() {
       redraw(agents, store.state.agents.map((agent) => {
-        const words = `${agent.name}: ${agentStateLabel(agent, store)}`;
-        return h("span", { "data-key": agent.cliType, title: words },
+        const label = `${agent.name}: ${agentStateLabel(agent, store)}`;
+        return h("span", { "data-key": agent.cliType, title: label },
           mark(agent.cliType),
           h("span", { class: "dot", "data-state": agentState(agent, store) }),
-          h("span", { class: "visually-hidden" }, words));
+          h("span", { class: "visually-hidden" }, label));
       }));
       agents.removeAttribute("aria-label");
       draw();
@@ -142,10 +142,10 @@ function card(agent, store) {
     install ? commandLine(install) : null);
 }
 
-/** A command to run elsewhere, with Copy. @param {string} command @param {boolean} [words] */
-export function commandLine(command, words = false) {
+/** A command to run in a terminal, with Copy. @param {string} command @param {boolean} [hasLabel] */
+export function commandLine(command, hasLabel = false) {
   return h("div", { class: "command-line" }, h("code", {}, command),
-    words
+    hasLabel
       ? h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "copy", "data-text": command },
         icon("copy"),
         h("span", { "data-copy-label": true }, "Copy"))

@@ -1,4 +1,4 @@
-// main.js: puts the shell together.
+// main.js: assembles the shell.
 import { find, setText } from "../shared/dom.js";
 import { glyph } from "../shared/icons.js";
 import { mod, shortcutOf } from "../shared/keys.js";
@@ -54,7 +54,7 @@ const drawer = mountDrawer(app, {
 });
 const toast = mountToasts(byId("toasts"), { giveBack: focus.giveBack });
 const setNotices = mountNotices(byId("notices"));
-const socket = createSocket({ heard, opened, lost });
+const socket = createSocket({ onFrame, opened, lost });
 const offline = mountOffline(byId("offline"), { tryNow: socket.tryNow });
 const request = socket.request;
 const actions = createActions({
@@ -70,22 +70,22 @@ const actions = createActions({
 const portlets = mountPortlets(byId("portlets"), {
   store,
   request,
-  spoke: (sessionId, message) => commands.fromPortlet(sessionId, message),
+  onMessage: (sessionId, message) => commands.fromPortlet(sessionId, message),
 });
 const resize = mountResize(app, byId("separator"));
-const hold = watchRowLock(byId("lists"), () => {
+const rowLock = watchRowLock(byId("lists"), () => {
   tree.release();
   inbox.update(needs, finished);
 });
 const inbox = mountInbox({ waiting: byId("inbox"), finished: byId("finished") }, {
   store,
-  hold,
+  rowLock,
   activeSession: workspace.current,
   open: (id) => commands.open(id),
   reconnect: actions.reconnect,
   seen: actions.seen,
 });
-const tree = mountTree(byId("tree"), { store, hold, activeSession: workspace.current });
+const tree = mountTree(byId("tree"), { store, rowLock, activeSession: workspace.current });
 const footer = mountFooter(byId("footer"), {
   store,
   reconnect: actions.reconnect,
@@ -136,16 +136,16 @@ const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
 giveFocusBackBy((from) => void (sheet.focusStart() || focus.giveBack(from)));
 driveTree(byId("tree"), { ...tree, ...commands.treeActions });
 
-/** What waits for the user. @type {import("./needs-you.js").Need[]} */
+/** What needs the user. @type {import("./needs-you.js").Need[]} */
 let needs = [];
 /** What is finished and unread. @type {import("./needs-you.js").Need[]} */
 let finished = [];
-/** The first list after a connection has come: only then may tabs of unknown sessions be let go. */
+/** The lists have arrived since the last connect: only then may tabs of unknown sessions be closed. */
 let synced = false;
 let shown = /** @type {string | null} */ (null);
-/** After a load or a lost connection, keys belong to the session in front unless something else has focus. */
+/** After a load or a reconnect, focus goes to the active session unless something else has it. */
 let refocus = true;
-/** The version of the server this page came from. @type {string | undefined} */
+/** The version of the server that served this page. @type {string | undefined} */
 let pageVersion;
 
 store.subscribe((changes) => focus.keep(() => draw(changes)));
@@ -170,10 +170,10 @@ function draw(changes) {
   showTitle();
   const turned = [...changes.turned].flatMap((id) => store.state.sessions.get(id) ?? []);
   announce(turned);
-  notifier.tell(turned);
+  notifier.notify(turned);
   seen();
   if (synced && (changes.agents || changes.projects)) portlets.contextChanged();
-  // After the frame, when nothing is left to lay out.
+  // After the frame, so that it forces no layout.
   if (current !== shown && current !== null) setTimeout(tree.reveal, 0, current);
   shown = current;
   if (synced && refocus) {
@@ -235,7 +235,7 @@ function showTitle() {
 }
 
 /** @param {ServerFrame} frame */
-function heard(frame) {
+function onFrame(frame) {
   store.apply(frame);
   if (frame.type === "error") return frame.sessionId
     ? portlets.deliver(frame)
@@ -257,11 +257,11 @@ function heard(frame) {
 /** @param {Extract<ServerFrame, { type: "server:hello" }>} hello */
 function greet({ version, notices }) {
   pageVersion ??= version;
-  setNotices("server", notices.map((words) => ({ words })));
+  setNotices("server", notices.map((text) => ({ text })));
   const reload = { label: "Reload", run: () => location.reload() };
   setNotices("version", version === pageVersion
     ? []
-    : [{ words: `Liminal Builder ${version} is running. This page is of version ${pageVersion}.`, action: reload }]);
+    : [{ text: `Liminal Builder ${version} is running. This page is version ${pageVersion}.`, action: reload }]);
 }
 
 async function opened() {
@@ -270,7 +270,7 @@ async function opened() {
   try {
     await actions.resync();
   } catch {
-    return; // The connection went again; the next one starts over.
+    return; // The connection was lost again; the next one starts over.
   }
   synced = true;
   portlets.resync();

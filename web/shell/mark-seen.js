@@ -1,4 +1,4 @@
-// mark-seen.js: tells the server that the user has seen how a session ended, once it was in view for a second.
+// mark-seen.js: reports to the server that the user has seen how a turn ended, once it was in view for a second.
 import { isUnseen } from "../shared/attention.js";
 
 const IN_VIEW_MS = 1000;

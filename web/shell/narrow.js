@@ -1,4 +1,4 @@
-// narrow.js: the sidebar's stand-ins on narrow windows: a rail at the side, a bar on top of a phone.
+// narrow.js: what replaces the sidebar in narrow windows: a rail at the side, or a top bar on a phone.
 import { isUnseen, mostUrgent, NAMES } from "../shared/attention.js";
 import { h } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";

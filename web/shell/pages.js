@@ -1,5 +1,5 @@
-// pages.js: what the sheet shows when no session is in front. Each page is made anew as it should be; the sheet draws
-// what differs. `data-key` says which page it is.
+// pages.js: what the sheet shows when no session is active. Each call builds the whole page; the sheet applies the
+// differences. `data-key` names the page.
 import { NAMES } from "../shared/attention.js";
 import { h } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
@@ -18,7 +18,7 @@ import { countWorking, reasonOf } from "./needs-you.js";
  *   cliType: string,
  *   startedAt: number,
  *   connectedAt: number | null,
- * }} Start A session being made.
+ * }} Start A session being created.
  */
 /**
  * @typedef {{
@@ -26,7 +26,7 @@ import { countWorking, reasonOf } from "./needs-you.js";
  *   cliType: string,
  *   error: { code: string, message: string, detail?: string, installHint?: string },
  *   draft: string,
- * }} Failure `draft`: what was typed while it started.
+ * }} Failure `draft`: text typed while it started.
  */
 
 /**
@@ -67,13 +67,8 @@ const NUMBERS = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "E
 function summary(waiting, finished, working) {
   const number = (/** @type {number} */ n) => NUMBERS[n] ?? String(n);
   const more = working ? ` ${number(working)} more ${working === 1 ? "is" : "are"} working.` : "";
-  if (finished && !waiting) {
-    return `${count(number(finished), finished)} finished and unread.${more}`;
-  }
-  if (waiting && working) {
-    return `${count(number(waiting), waiting)} waiting for you.${more}`;
-  }
-  if (waiting) return `${count(number(waiting), waiting)} waiting for you.`;
+  if (waiting) return `${count(number(waiting), waiting)} waiting for you.${more}`;
+  if (finished) return `${count(number(finished), finished)} finished and unread.${more}`;
   if (working) return `${count(number(working), working)} working. Nothing needs you.`;
   return "Open one from the sidebar, or start a new one.";
 }
@@ -116,9 +111,9 @@ export function startingPage(store, { key, projectId, cliType, startedAt, connec
     h("p", { class: "state-text" }, "New session in ", h("code", {}, path)),
     h("ol", { class: "steps" },
       step("Connecting to the agent", connectedAt === null ? "now" : "done", (connectedAt ?? now) - startedAt),
-      step("Creating the session", connectedAt === null
-        ? "later"
-        : "now", connectedAt === null ? null : now - connectedAt)),
+      connectedAt === null
+        ? step("Creating the session", "later", null)
+        : step("Creating the session", "now", now - connectedAt)),
     h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel-start" },
       "Cancel",
       h("kbd", { class: "kbd" }, "Esc"))),
@@ -132,15 +127,15 @@ export function startingPage(store, { key, projectId, cliType, startedAt, connec
         placeholder: `Message ${name}…`,
       }),
       h("p", { class: "start-note", id: "start-note" },
-        "You can write already. Nothing is sent before the session is ready.")));
+        "You can start typing. Nothing is sent until the session is ready.")));
 }
 
-/** @param {string} words @param {"done" | "now" | "later"} state @param {number | null} ms */
-function step(words, state, ms) {
+/** @param {string} text @param {"done" | "now" | "later"} state @param {number | null} ms */
+function step(text, state, ms) {
   const sign = state === "now" ? glyph("working") : icon(state === "done" ? "circle-check" : "circle");
   return h("li", { "data-step": state },
     sign,
-    h("span", {}, words),
+    h("span", {}, text),
     ms === null ? null : h("span", { class: "step-time", "aria-live": "off" }, duration(ms)));
 }
 

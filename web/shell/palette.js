@@ -11,7 +11,7 @@ import { newestFirst } from "./store.js";
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
 /** @typedef {import("./store.js").Store} Store */
 /**
- * `meta` says what it is or does; `mark` is the agent whose mark it has in place of an icon.
+ * `meta` describes it; `mark` is the agent whose mark replaces the icon.
  * @typedef {{
  *   label: string,
  *   icon: string,
@@ -22,7 +22,7 @@ import { newestFirst } from "./store.js";
  * }} PaletteCommand
  */
 /**
- * What can be found, beside sessions; `previous` is the session used before the present one.
+ * What can be found besides sessions; `previous` is the session used before the current one.
  * @typedef {{
  *   commands: PaletteCommand[],
  *   projects: PaletteCommand[],
@@ -34,7 +34,7 @@ import { newestFirst } from "./store.js";
 /** @typedef {{ title: string, choices: { choice: Choice, ranges: [number, number][] }[] }} Group */
 
 const SESSIONS_MAX = 30;
-/** Sessions that are found by the name of their project or agent only. */
+/** How many sessions are listed that match only by the name of their project or agent. */
 const BY_PLACE_MAX = 10;
 
 /**
@@ -107,14 +107,14 @@ export function openPalette({ store, findable, open, query = "" }) {
     const groups = findChoices(input.value, store, findable);
     choices = groups.flatMap((group) => group.choices.map(({ choice }) => choice));
     let index = 0;
-    reconcile(list, choices.length === 0 ? [h("p", { class: "palette-none" },
-      "Nothing found")] : groups.filter((group) => group.choices.length).map((group, at) =>
+    const shown = groups.filter((group) => group.choices.length).map((group, at) =>
       h("div", { role: "group", "aria-labelledby": `palette-group-${at}` },
         h("div", { class: "palette-group", id: `palette-group-${at}`, role: "presentation" }, group.title),
-        ...group.choices.map(({ choice, ranges }) => option(choice, ranges, index++, store)))));
+        ...group.choices.map(({ choice, ranges }) => option(choice, ranges, index++, store))));
+    reconcile(list, shown.length ? shown : [h("p", { class: "palette-none" }, "Nothing found")]);
     const sessions = choices.filter((choice) => "session" in choice).length;
     found.textContent = input.value.startsWith(">") ? "" : `${sessions} of ${store.state.sessions.size} sessions`;
-    // Without a word typed, Enter goes back to where the user came from.
+    // With nothing typed, Enter returns to the previous session.
     const before = input.value.trim()
       ? -1
       : choices.findIndex((choice) => "session" in choice && choice.session.id === findable.previous);
@@ -134,9 +134,9 @@ export function openPalette({ store, findable, open, query = "" }) {
  */
 export function findChoices(text, store, { commands, projects, agents, previous }) {
   const onlyCommands = text.startsWith(">");
-  const [projectPart, ...words] = text.startsWith("@") ? text.slice(1).split(" ") : [null, text];
-  const query = onlyCommands ? text.slice(1) : words.join(" ");
-  const isAsked = query.trim() !== "";
+  const [projectPart, ...terms] = text.startsWith("@") ? text.slice(1).split(" ") : [null, text];
+  const query = onlyCommands ? text.slice(1) : terms.join(" ");
+  const hasQuery = query.trim() !== "";
   const sessions = onlyCommands ? [] : [...store.state.sessions.values()]
     .filter((session) => projectPart === null || fuzzy(projectPart ?? "", store.project(session.projectId)?.name ?? ""))
     .sort(newestFirst);
@@ -144,23 +144,23 @@ export function findChoices(text, store, { commands, projects, agents, previous 
     const match = fuzzy(query, session.title);
     return match ? [{ choice: { session }, ...match }] : [];
   });
-  if (isAsked) matched.sort((a, b) => b.score - a.score);
+  if (hasQuery) matched.sort((a, b) => b.score - a.score);
   const titled = new Set(matched.map(({ choice }) => choice.session));
-  const placed = !isAsked
+  const placed = !hasQuery
     ? []
     : sessions.filter((session) => !titled.has(session) && isIn(session, query, store)).slice(0, BY_PLACE_MAX);
   const waiting = matched.filter(({ choice }) => needsYou(choice.session.attention));
   const rest = matched.filter(({ choice }) => !needsYou(choice.session.attention));
-  const back = isAsked ? -1 : rest.findIndex(({ choice }) => choice.session.id === previous);
+  const back = hasQuery ? -1 : rest.findIndex(({ choice }) => choice.session.id === previous);
   if (back > 0) rest.unshift(...rest.splice(back, 1));
   const find = (/** @type {PaletteCommand[]} */ all, /** @type {string} */ part) => all.flatMap((command) => {
     const match = fuzzy(part, command.label);
     return match ? [{ choice: { command }, ...match }] : [];
   }).sort((a, b) => b.score - a.score);
-  const anywhere = projectPart === null && !onlyCommands && isAsked;
+  const anywhere = projectPart === null && !onlyCommands && hasQuery;
   return [
     { title: "Needs you", choices: waiting },
-    { title: isAsked || projectPart !== null ? "Sessions" : "Recent", choices: rest.slice(0, SESSIONS_MAX) },
+    { title: hasQuery || projectPart !== null ? "Sessions" : "Recent", choices: rest.slice(0, SESSIONS_MAX) },
     { title: "Projects", choices: anywhere ? find(projects, query) : projectPart ? find(projects, projectPart) : [] },
     { title: "Agents", choices: anywhere ? find(agents, query) : [] },
     { title: "By project or agent", choices: placed.map((session) => ({ choice: { session }, ranges: [] })) },
@@ -169,7 +169,7 @@ export function findChoices(text, store, { commands, projects, agents, previous 
 }
 
 /**
- * Its project or its agent has this name.
+ * Whether its project or its agent matches.
  * @param {SessionSummary} session
  * @param {string} query
  * @param {Store} store

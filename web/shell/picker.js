@@ -1,4 +1,4 @@
-// picker.js: which agent, in which project.
+// picker.js: the dialog that picks the agent and the project of a new session.
 import { copyText } from "../shared/clipboard.js";
 import { DEMO_NOTE, isDemo } from "../shared/demo.js";
 import { closest, h, setText } from "../shared/dom.js";
@@ -12,7 +12,7 @@ import { redraw } from "./redraw.js";
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 /** @typedef {import("./store.js").Store} Store */
 
-/** Agents that have a key of their own. */
+/** How many agents have a number key. */
 const KEYS_MAX = 9;
 
 /**
@@ -50,7 +50,7 @@ export function openPicker({ store, projectId, agent, create }) {
     if (copy) return void copyText(copy.dataset.text ?? "", copy);
     if (closest(event, '[data-do="cancel"]')) return dialog.close();
     const option = closest(event, ".picker-option");
-    if (option) take(option);
+    if (option) pick(option);
   });
   dialog.addEventListener("keydown", (event) => {
     if (closest(event, ".menu")) return;
@@ -59,7 +59,7 @@ export function openPicker({ store, projectId, agent, create }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) options[(at + step + options.length) % options.length]?.focus();
     else if (/^[1-9]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      take(options[Number(event.key) - 1]);
+      pick(options[Number(event.key) - 1]);
     } else return;
     event.preventDefault();
   });
@@ -73,7 +73,7 @@ export function openPicker({ store, projectId, agent, create }) {
   }))));
 
   /** @param {HTMLElement | undefined} option */
-  function take(option) {
+  function pick(option) {
     const cliType = option?.dataset.cliType;
     if (!cliType || option?.getAttribute("aria-disabled") === "true") return;
     save("last-agent", cliType);
@@ -92,7 +92,7 @@ export function openPicker({ store, projectId, agent, create }) {
     setText(name, store.project(project)?.name ?? "");
     redraw(list, store.state.agents.length
       ? store.state.agents.map((agent, index) => row(agent, index, store))
-      : [h("p", { class: "picker-none" }, "No agents are known yet.")]);
+      : [h("p", { class: "picker-none" }, "No agents found yet.")]);
   }
 
   draw();
@@ -139,9 +139,9 @@ function note(agent, store) {
   if (agent.status === "connected" || live) return live === 1 ? "Running, 1 session" : `Running, ${live} sessions`;
   if (agent.status === "disconnected") return "Reconnects when you create the session";
   if (isDemo(agent.cliType)) return DEMO_NOTE;
-  const words = [
+  const details = [
     agent.version ? `Version ${agent.version}` : "",
     agent.loggedIn === undefined ? "" : agent.loggedIn ? "logged in" : "not logged in yet",
   ].filter(Boolean).join(", ");
-  return words || "Starts when you create the session";
+  return details || "Starts when you create the session";
 }

@@ -1,4 +1,4 @@
-// recent-list.js: directories the user worked in before, offered while no other is named.
+// recent-list.js: directories the user worked in before, suggested while the path field is empty.
 import { closest, h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { shortPath } from "../shared/paths.js";
@@ -35,7 +35,7 @@ export function createRecentList({ recent, home, choose }) {
 
   return {
     root,
-    /** Asks for them; a list that cannot be had is none. */
+    /** Loads them; on failure the list stays empty. */
     async load() {
       const directories = await recent().catch(() => []);
       list.replaceChildren(...directories.map(({ path, source, isRepository }) =>
@@ -45,7 +45,7 @@ export function createRecentList({ recent, home, choose }) {
           h("span", { class: "path-note" }, NOTES[source]))));
       draw();
     },
-    /** @param {boolean} show Nothing else is named. */
+    /** @param {boolean} show The path field is empty. */
     show(show) {
       wanted = show;
       draw();

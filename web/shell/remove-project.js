@@ -1,11 +1,11 @@
-// remove-project.js: takes a project off the sidebar, after a question if turns are running in it.
+// remove-project.js: removes a project from the sidebar, and asks first if turns are running in it.
 import { h } from "../shared/dom.js";
 import { openDialog } from "./dialog.js";
 
 /** @typedef {import("./store.js").Store} Store */
 
 /**
- * Nothing is deleted and it can be taken back. Turns that run are stopped and stay so, which is worth a question.
+ * Nothing is deleted and removal can be undone. Running turns are stopped for good, so the user is asked first.
  * @param {{ store: Store, projectId: string, remove: () => void }} deps
  */
 export function removeProject({ store, projectId, remove }) {
@@ -17,7 +17,7 @@ export function removeProject({ store, projectId, remove }) {
   const form = h("form", { method: "dialog" }, h("h2", {}, `Remove ${project.name} from the sidebar?`),
     h("p", {},
       `${turns} still running in it and will be stopped. `,
-      "Nothing is deleted: add the directory again and its sessions are back."),
+      "Nothing is deleted: add the directory again to get its sessions back."),
     h("div", { class: "dialog-actions" },
       h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"),
       h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Remove")));

@@ -1,5 +1,5 @@
-// review.js: which session the key for "next that needs you" goes to. Each is visited once, in order, however fast the
-// key is pressed: one that was only passed by is still unread, but it is not the next one again.
+// review.js: which session the "next that needs you" key opens. Each is visited once per round, in order, however fast
+// the key is pressed: a session that was only passed stays unread but is not visited again.
 import { sinceOf } from "./needs-you.js";
 
 /** @typedef {import("./needs-you.js").Need} Need */
@@ -7,13 +7,13 @@ import { sinceOf } from "./needs-you.js";
 
 export function createReview() {
   /**
-   * What was visited in this round, and since when it waited then: what asks again is new.
+   * What was visited in this round, and since when it had been waiting: a later request counts as new.
    * @type {Map<string, string>}
    */
   const visited = new Map();
 
   /**
-   * @param {Need[]} needs Those that wait for the user, then those that are only unread.
+   * @param {Need[]} needs Those that need the user, then those that are only unread.
    * @param {SessionSummary | undefined} current The session in view.
    * @returns {string | null} The session to open.
    */
@@ -26,7 +26,7 @@ export function createReview() {
     let found = others.find((need) => visited.get(need.key) !== need.since);
     if (!found) {
       visited.clear();
-      // What still waits for an answer is gone through again; what is only unread was seen.
+      // Sessions that still need an answer are visited again; unread ones have been seen.
       found = others.find((need) => !isUnread(need));
     }
     if (!found) return null;
@@ -35,5 +35,5 @@ export function createReview() {
   };
 }
 
-/** An agent that was lost is shown by one of its sessions. @param {Need} need */
+/** A disconnected agent is represented by one of its sessions. @param {Need} need */
 const sessionOf = (need) => (need.kind === "session" ? need.session.id : (need.sessions[0]?.id ?? null));

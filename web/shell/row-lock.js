@@ -1,55 +1,55 @@
-// row-lock.js: says when the rows of the sidebar must keep their places: while the user points at them, or walks them by
+// row-lock.js: when the rows of the sidebar must not move: while the user points at them or moves through them by
 // keyboard.
 
-/** @typedef {ReturnType<typeof watchRowLock>} Hold */
+/** @typedef {ReturnType<typeof watchRowLock>} RowLock */
 
 /**
- * Who has not moved the pointer or pressed a key for so long is not about to: what waits is shown then, even if it
- * pushes rows down.
+ * A user who has not moved the pointer or pressed a key for this long is not about to click. Pending rows are shown
+ * then, even if they push others down.
  */
-const REST_MS = 3000;
+const IDLE_MS = 3000;
 
 /**
- * @param {HTMLElement} root What holds the rows.
+ * @param {HTMLElement} root The container of the rows.
  * @param {() => void} released Rows may move again.
  */
 export function watchRowLock(root, released) {
-  let over = false;
-  let rests = true;
+  let isPointed = false;
+  let isIdle = true;
   let timer = 0;
-  // Rows that follow a key would leave the one who pressed it behind. A click moves focus on by itself.
+  // If rows moved, a keyboard user would lose their place. After a click, focus moves elsewhere anyway.
   const byKeyboard = () =>
     root.contains(document.activeElement) && document.activeElement?.matches(":focus-visible") === true;
 
-  function stir() {
-    rests = false;
+  function noteActivity() {
+    isIdle = false;
     clearTimeout(timer);
     timer = window.setTimeout(() => {
-      rests = true;
+      isIdle = true;
       released();
-    }, REST_MS);
+    }, IDLE_MS);
   }
   function point(/** @type {PointerEvent} */ event) {
-    // A finger points at nothing before it presses.
+    // Touch has no hover.
     if (event.pointerType === "touch") return;
-    over = true;
-    stir();
+    isPointed = true;
+    noteActivity();
   }
   root.addEventListener("pointermove", point, { passive: true });
   root.addEventListener("pointerenter", point, { passive: true });
   root.addEventListener("pointerleave", () => {
-    over = false;
+    isPointed = false;
     released();
   });
-  root.addEventListener("keydown", stir);
+  root.addEventListener("keydown", noteActivity);
   root.addEventListener("focusout", ({ relatedTarget }) => {
     if (!(relatedTarget instanceof Node && root.contains(relatedTarget))) setTimeout(released);
   });
 
   return {
     /** Rows keep their order. */
-    keepsOrder: () => over || byKeyboard(),
-    /** No row comes or goes either. */
-    keepsAll: () => !rests && (over || byKeyboard()),
+    keepsOrder: () => isPointed || byKeyboard(),
+    /** No row is added or removed either. */
+    keepsAll: () => !isIdle && (isPointed || byKeyboard()),
   };
 }

@@ -1,5 +1,4 @@
-// settings-openers.js: the part of Settings that names the editor and the terminal. Kept by the server, for every
-// window.
+// settings-openers.js: the part of Settings for the editor and the terminal. Stored by the server, for all windows.
 import { h, setAttribute, setText } from "../shared/dom.js";
 import { NO_DISPLAY } from "../shared/open-in.js";
 import { asError } from "./actions.js";
@@ -19,7 +18,7 @@ export function createOpenersSection({ hasDisplay, request }) {
   const note = h("p", { class: "setting-note", id: "openers-note" }, hasDisplay
     ? "Commands run as written here, without a shell. {dir} is replaced by the directory. Without {dir}, an editor "
       + "gets the directory as its last argument, and a terminal starts in it."
-    : `${NO_DISPLAY}, so nothing is opened there.`);
+    : `${NO_DISPLAY}, so nothing can be opened.`);
   const section = h("fieldset", { class: "setting-openers" },
     h("legend", {}, "Open in"),
     ...fields.map(({ root }) => root),
@@ -68,7 +67,7 @@ function createField(target, label, save) {
     setText(status, "");
     setAttribute(input, "aria-invalid", null);
   });
-  // Enter keeps what was typed; it would close the dialog.
+  // Enter saves the text; by default it would close the dialog.
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();

@@ -1,4 +1,4 @@
-// settings.js: what the user can choose for this browser, and which browsers are let in.
+// settings.js: the Settings dialog: preferences of this browser, openers, and signed-in browsers.
 import { h } from "../shared/dom.js";
 import { chooseTheme, themeChoice } from "../shared/theme.js";
 import { createBrowsers } from "./browsers.js";
@@ -6,7 +6,7 @@ import { hint, openDialog } from "./dialog.js";
 import { createOpenersSection } from "./settings-openers.js";
 
 /** @type {["system" | "dark" | "light", string][]} */
-const THEMES = [["system", "As the system"], ["dark", "Dark"], ["light", "Light"]];
+const THEMES = [["system", "System"], ["dark", "Dark"], ["light", "Light"]];
 
 /**
  * @param {{
@@ -18,8 +18,8 @@ const THEMES = [["system", "As the system"], ["dark", "Dark"], ["light", "Light"
  * }} deps
  */
 export function openSettings({ notifier, themeChanged, version, hasDisplay, request }) {
-  const themes = THEMES.map(([value, words]) => h("label", { class: "setting-choice" },
-    h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), words));
+  const themes = THEMES.map(([value, label]) => h("label", { class: "setting-choice" },
+    h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), label));
   const box = h("input", {
     type: "checkbox",
     name: "notifications",
@@ -60,7 +60,7 @@ export function openSettings({ notifier, themeChanged, version, hasDisplay, requ
 
 /** @param {ReturnType<typeof import("./notifier.js").createNotifier>} notifier */
 function noteOf(notifier) {
-  if (!notifier.isPossible()) return "This browser does not offer them to this page.";
-  if (notifier.isRefused()) return "The browser does not allow them for this page. Its own settings can change that.";
-  return "When a session needs you or is done, while this page is not in view.";
+  if (!notifier.isPossible()) return "This browser does not support notifications on this page.";
+  if (notifier.isRefused()) return "This browser blocks notifications from this page. Allow them in its settings.";
+  return "Shown when a session needs you or is done while this page is not visible.";
 }

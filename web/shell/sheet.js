@@ -1,4 +1,4 @@
-// sheet.js: shows the session in front, or the page that stands for it.
+// sheet.js: shows the active session, or a page in its place.
 import { closest, find } from "../shared/dom.js";
 import { copyText } from "../shared/clipboard.js";
 import { isOpen } from "./dialog.js";
@@ -23,7 +23,7 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
   const page = find(root, "#page");
   const firstRun = createFirstRun(actions.adding());
 
-  /** The start whose field has had focus: from then on the user decides what has it. */
+  /** The start whose input has had focus: from then on we do not move focus. */
   let entered = "";
 
   page.addEventListener("input", ({ target }) => {
@@ -31,10 +31,10 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     if (start && target instanceof HTMLTextAreaElement) workspace.setDraft(start.key, target.value);
   });
   page.addEventListener("keydown", (event) => {
-    // There is nothing to send it to yet.
+    // There is no session to send to yet.
     if (event.key === "Enter" && !event.shiftKey && closest(event, ".start-input")) event.preventDefault();
   });
-  // Whoever types on after the picker means the new session, also before its page is drawn.
+  // Keys pressed after the picker are meant for the new session, even before its page is drawn.
   addEventListener("keydown", (event) => {
     const start = workspace.currentStart();
     const isTyped = (event.key.length === 1 || event.key === "Enter")
@@ -49,7 +49,7 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     if (event.key === "Enter") event.preventDefault();
   }, { capture: true });
 
-  /** @returns {boolean} The session in front is being started, and its field has focus. */
+  /** @returns {boolean} Whether a session is being started and its input got focus. */
   function focusStart() {
     const start = workspace.currentStart();
     const field = page.querySelector(".start-input");
@@ -79,7 +79,7 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
   });
 
   /**
-   * The page that is to be seen; none where the session itself is.
+   * The page to show; `null` if a session is shown.
    * @param {Need[]} needs
    * @param {Need[]} finished
    * @param {string | null} current
@@ -108,7 +108,7 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     page.hidden = known;
     const start = workspace.currentStart();
     const field = page.querySelector(".start-input");
-    // A page that is drawn anew starts with what was typed for its session.
+    // A fresh page starts with the text already typed for its session.
     if (start && field instanceof HTMLTextAreaElement && field.value !== workspace.draft(start.key)) {
       field.value = workspace.draft(start.key);
     }
@@ -117,7 +117,7 @@ export function mountSheet(root, { store, workspace, actions, show, open, newSes
     if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();
   }
 
-  /** A restored tab whose project's list has not come yet. */
+  /** The session list of a project has not arrived yet. */
   function waitsForList() {
     return store.state.projects.some(({ id }) => !store.state.listed.has(id));
   }

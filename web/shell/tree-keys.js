@@ -1,4 +1,4 @@
-// tree-keys.js: the tree by keyboard and pointer. One listener per kind of event, on the tree itself.
+// tree-keys.js: keyboard and pointer input of the tree. One listener per kind of event, on the tree itself.
 import { closest } from "../shared/dom.js";
 
 /**
@@ -6,13 +6,15 @@ import { closest } from "../shared/dom.js";
  *   toggle: (projectId: string) => void,
  *   isExpanded: (projectId: string) => boolean,
  *   unfold: (projectId: string) => void,
- *   open: (sessionId: string) => void, archive: (sessionId: string) => void, newSession: (projectId: string) => void,
+ *   open: (sessionId: string) => void,
+ *   archive: (sessionId: string) => void,
+ *   newSession: (projectId: string) => void,
  *   projectMenu: (at: HTMLElement | { x: number, y: number }, projectId: string) => void,
  *   sessionMenu: (at: HTMLElement | { x: number, y: number }, sessionId: string) => void,
  * }} TreeActions
  */
 
-/** How long letters typed one after another count as one word. */
+/** Letters typed within this time are searched together. */
 const TYPE_AHEAD_MS = 600;
 
 /**
@@ -68,7 +70,7 @@ export function driveTree(root, actions) {
     const row = closest(event, '[role="treeitem"]');
     if (!row) return;
     event.preventDefault();
-    // The one that a key makes follows that key, which has opened the menu already.
+    // Ignores the event that follows the menu key: that key has already opened the menu.
     if (/** @type {PointerEvent} */ (event).pointerType === "") return;
     focus(row);
     menu(row, { x: event.clientX, y: event.clientY });

@@ -1,4 +1,4 @@
-// tree-rows.js: one project's header and one session's row, made once and patched after.
+// tree-rows.js: one project's header and one session's row, created once and then updated.
 import { NAMES } from "../shared/attention.js";
 import { h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, mark, setGlyph } from "../shared/icons.js";
@@ -9,11 +9,11 @@ import { relativeTime } from "../shared/time.js";
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
 
 /**
- * Rows are copies of one; building each from nothing took most of the time of a long list.
+ * Rows are clones of a model: building each from scratch took most of the time for a long list.
  * @type {HTMLElement | undefined}
  */
 let projectModel;
-/** One for each agent, whose mark it has. @type {Map<string, HTMLElement>} */
+/** One per agent, with its mark. @type {Map<string, HTMLElement>} */
 const sessionModels = new Map();
 /** @type {HTMLElement | undefined} */
 let buttons;
@@ -98,7 +98,7 @@ export function sessionRow({ id, cliType }) {
   return row;
 }
 
-/** Gives a row its buttons, once it is looked at. @param {HTMLElement} row */
+/** Adds a row's buttons when it is first hovered or focused. @param {HTMLElement} row */
 export function addRowActions(row) {
   if (row.lastElementChild?.className === "row-actions") return;
   buttons ??= h("span", { class: "row-actions" },

@@ -1,10 +1,10 @@
-// websocket-worker.js: the connection's own thread. A flood of small frames must not take the time of the page.
-import { openLine } from "./websocket.js";
+// websocket-worker.js: the worker that holds the connection, so that a flood of small frames does not block the page.
+import { openWebSocket } from "./websocket.js";
 
-/** @type {import("./websocket.js").Line | null} */
-let line = null;
+/** @type {import("./websocket.js").SocketHandle | null} */
+let socket = null;
 
 addEventListener("message", ({ data }) => {
-  if (line) line.send(data);
-  else line = openLine(data, (news) => postMessage(news));
+  if (socket) socket.send(data);
+  else socket = openWebSocket(data, (event) => postMessage(event));
 });

@@ -1,33 +1,32 @@
-// websocket.js: one WebSocket, in whatever thread this runs: a worker where there is one. Frames are read and checked here,
-// those in a row that grow one text are joined, and they are handed on together. What a frame means is not its
-// business.
+// websocket.js: one WebSocket, in a worker if there is one. Parses and checks frames, joins consecutive updates of one
+// text, and emits frames in batches. It does not know what a frame means.
 import { parseServerFrame } from "../shared/messages.js";
 import { joinUpserts } from "../shared/patch.js";
 import { createMessageBatcher } from "./message-batcher.js";
 
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
-/** @typedef {{ kind: "frames", frames: ServerFrame[] } | { kind: "closed" }} LineNews */
+/** @typedef {{ kind: "frames", frames: ServerFrame[] } | { kind: "closed" }} SocketEvent */
 
-/** @typedef {{ send: (text: string) => void, close: () => void }} Line */
+/** @typedef {{ send: (text: string) => void, close: () => void }} SocketHandle */
 
-/** While frames keep coming, they are handed on this often: the page draws a long answer more rarely still. */
+/** The pause between batches while frames keep coming. The page draws a long answer even less often. */
 const PAUSE_MS = 24;
 
 /**
  * @param {string} url
- * @param {(news: LineNews) => void} tell
- * @returns {Line} What is sent on a line that has gone is lost; its end is told.
+ * @param {(event: SocketEvent) => void} emit
+ * @returns {SocketHandle} Text sent after the connection is lost is dropped; `closed` reports the loss.
  */
-export function openLine(url, tell) {
+export function openWebSocket(url, emit) {
   const socket = new WebSocket(url);
-  const { add, flush } = createMessageBatcher((frames) => tell({ kind: "frames", frames }), () => PAUSE_MS, join);
+  const { add, flush } = createMessageBatcher((frames) => emit({ kind: "frames", frames }), () => PAUSE_MS, join);
   socket.addEventListener("message", ({ data }) => {
     const frame = parseServerFrame(data);
     if (frame) add(frame);
   });
   socket.addEventListener("close", () => {
     flush();
-    tell({ kind: "closed" });
+    emit({ kind: "closed" });
   });
   return {
     send(text) {
@@ -37,7 +36,7 @@ export function openLine(url, tell) {
   };
 }
 
-/** Growth of one text is one frame, however many it came in. @param {ServerFrame} first @param {ServerFrame} second */
+/** Joins consecutive updates of one text into one frame. @param {ServerFrame} first @param {ServerFrame} second */
 function join(first, second) {
   if (first.type !== "session:upsert" || second.type !== "session:upsert" || first.sessionId !== second.sessionId) {
     return null;

@@ -20,7 +20,7 @@ export const key = ({ document, id }) => `${document} ${id}`;
 
 /**
  * The tests of the page that name each case, by folder and file.
- * @returns {Map<string, { folder: string, file: string, words: string }[]>}
+ * @returns {Map<string, { folder: string, file: string, text: string }[]>}
  */
 export function findTests() {
   /** @type {ReturnType<typeof findTests>} */
@@ -30,9 +30,9 @@ export function findTests() {
     for (const file of readdirSync(place).filter((name) => /\.(spec|test)\.js$/.test(name)).sort()) {
       for (const [, title = ""] of readFileSync(new URL(file, place), "utf8").matchAll(TITLE)) {
         for (const [id] of title.matchAll(/TC-\d\.\d[a-g]?/g)) {
-          const words = title.replace(/^(TC-\d\.\d[a-g]?(, )?)+: /, "");
+          const text = title.replace(/^(TC-\d\.\d[a-g]?(, )?)+: /, "");
           const of = key({ document: Number(id[3]) <= 5 ? "M" : "E", id });
-          found.set(of, [...(found.get(of) ?? []), { folder, file, words }]);
+          found.set(of, [...(found.get(of) ?? []), { folder, file, text }]);
         }
       }
     }
@@ -58,7 +58,7 @@ export function isRustTest(test) {
 /** What a row says of its case. @param {Case} of @param {ReturnType<typeof findTests>} found */
 function tests(of, found) {
   if (of.superseded) return `superseded: ${of.superseded}`;
-  const page = (found.get(key(of)) ?? []).map(({ folder, file, words }) => `${words} (\`${folder}/${file}\`)`);
+  const page = (found.get(key(of)) ?? []).map(({ folder, file, text }) => `${text} (\`${folder}/${file}\`)`);
   const rust = (of.tests ?? []).map((test) => {
     const [path = "", name = ""] = test.split("::");
     return `${name.replaceAll("_", " ")} (\`${path.replace("crates/", "")}\`)`;

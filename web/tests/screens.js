@@ -41,7 +41,7 @@ function machine(script) {
 }
 
 /** What some weeks of use left behind. @param {App} app */
-function past(app) {
+function writeSavedSessions(app) {
   const ago = (/** @type {number} */ hours) => new Date(Date.now() - hours * 3_600_000).toISOString();
   const projects = ["atlas-api", "atlas-web", "ferry", "field-notes"].map((name, at) => ({
     id: `00000000-0000-5000-8000-00000000000${at}`,
@@ -82,7 +82,7 @@ function past(app) {
 async function visit({ script = "story", theme = "dark", used = true, prepare = () => {} }, visit) {
   if (wanted && (theme === "light" || only === "09")) return;
   const app = machine(script);
-  if (used) past(app);
+  if (used) writeSavedSessions(app);
   prepare(app);
   await app.start();
   const context = await browser.newContext({ viewport: WIDE, colorScheme: theme, locale: "en-GB" });
@@ -122,10 +122,10 @@ async function visit({ script = "story", theme = "dark", used = true, prepare = 
 
 /** A day's work: some that finished, one that failed, three that work. @param {Page} page @param {App} app */
 async function workday(page, app) {
-  const begin = async (/** @type {string} */ project, /** @type {string} */ words) => {
+  const begin = async (/** @type {string} */ project, /** @type {string} */ text) => {
     const frame = await newSession(page, project, "Codex");
-    await send(frame, words);
-    await sessionRow(page, words.slice(0, 20)).waitFor();
+    await send(frame, text);
+    await sessionRow(page, text.slice(0, 20)).waitFor();
     return frame;
   };
   await begin("atlas-web", "Bundle size regression");

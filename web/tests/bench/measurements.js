@@ -1,5 +1,5 @@
-// measurements.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty page, in
-// the same run. To add a row, write a function that measures it and list it in `parts`.
+// measurements.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty
+// page, in the same run. To add a row, write a function that measures it and list it in `parts`.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, finished, newSession, send } from "../browser/app.js";
@@ -19,7 +19,7 @@ export const parts = { tabs, streaming, history, sidebar, memory, reconnect };
 /** From a click to the painted frame: two divs that change places on an empty page, and tabs. @param {Effort} effort */
 async function tabs({ quick }) {
   const rounds = quick ? 10 : 60;
-  const [empty, switches, script] = await visit(async (page, app) => {
+  const [empty, switchTimes, script] = await visit(async (page, app) => {
     await addProject(page, app.directory("ferry"));
     for (let at = 0; at < 20; at += 1) await newSession(page, "ferry");
     const cdp = await meter(page, "timeTicks");
@@ -39,14 +39,14 @@ async function tabs({ quick }) {
   return [
     {
       name: "tab switch to the painted frame, 20 tabs, median",
-      value: quantile(switches, 0.5),
+      value: quantile(switchTimes, 0.5),
       unit: "ms",
       most: 2 * FRAME_MS,
       floor: quantile(empty, 0.5),
     },
     {
       name: `tab switch to the painted frame, 20 tabs, worst of ${rounds}`,
-      value: Math.max(...switches),
+      value: Math.max(...switchTimes),
       unit: "ms",
       most: 100,
       floor: Math.max(...empty),
@@ -126,8 +126,8 @@ async function watchBehind() {
   let over = false;
   addEventListener("message", ({ data }) => {
     if (data.kind !== "server") return;
-    const said = JSON.stringify(data.messages);
-    const words = [...said.matchAll(/(?:number|x) ?(\d+)/g)].map((match) => Number(match[1]));
+    const json = JSON.stringify(data.messages);
+    const words = [...json.matchAll(/(?:number|x) ?(\d+)/g)].map((match) => Number(match[1]));
     if (words.length) arrived.push({ word: Math.max(...words), at: performance.now() });
     over ||= data.messages.some((/** @type {any} */ message) => message.payload?.type === "turn_complete");
   }, { capture: true });

@@ -20,7 +20,7 @@ const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", impor
 async function checkAccess(page, what) {
   for (const frame of await framesOf(page)) {
     await frame.evaluate(axe);
-    const faults = await frame.evaluate(async () => {
+    const violations = await frame.evaluate(async () => {
       const result = await /** @type {any} */ (window).axe.run(document, {
         iframes: false,
         runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -30,7 +30,10 @@ async function checkAccess(page, what) {
         return `${violation.impact} ${violation.id}: ${targets.join(", ")}`;
       });
     });
-    expect(faults.filter((/** @type {string} */ fault) => /^(serious|critical)/.test(fault)), what).toEqual([]);
+    expect(
+      violations.filter((/** @type {string} */ violation) => /^(serious|critical)/.test(violation)),
+      what,
+    ).toEqual([]);
   }
 }
 
@@ -51,8 +54,8 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await shell.keyboard.press("Escape");
       const frame = await newSession(shell, "ferry");
       await checkAccess(shell, "new session");
-      for (const words of ["markdown please", "explore it", "edit it", "broken it", "think about it", "plan it"]) {
-        await send(frame, words);
+      for (const text of ["markdown please", "explore it", "edit it", "broken it", "think about it", "plan it"]) {
+        await send(frame, text);
         await finished(frame);
       }
       await frame.locator(".thinking button").click();

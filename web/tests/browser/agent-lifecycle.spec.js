@@ -261,14 +261,14 @@ test("sessions opened while the server is away are shown when it is back", async
   await app.stop();
   await expect(page.locator("#offline")).toBeVisible();
   // The first may get a page that was loaded before; the others cannot.
-  for (const words of ["hello one", "hello two", "hello three"]) {
-    await sessionRow(page, words).click();
-    await expect(tab(page, words)).toHaveAttribute("data-current", "");
+  for (const text of ["hello one", "hello two", "hello three"]) {
+    await sessionRow(page, text).click();
+    await expect(tab(page, text)).toHaveAttribute("data-current", "");
   }
   await app.start();
   await expect(page.locator("#offline")).toBeHidden();
-  for (const [at, words] of ["hello one", "hello two", "hello three"].entries()) {
-    await tab(page, words).click();
+  for (const [at, text] of ["hello one", "hello two", "hello three"].entries()) {
+    await tab(page, text).click();
     await expect(current(page).getByText(`Answer to ${at}.`)).toBeVisible();
   }
 });

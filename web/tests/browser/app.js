@@ -137,8 +137,8 @@ const fixtures = {
     const state = { serverMayGo: false };
     /** @type {string[]} */
     const complaints = [];
-    const note = (/** @type {string} */ words) => {
-      if (!(state.serverMayGo && AWAY.some((pattern) => pattern.test(words)))) complaints.push(words);
+    const note = (/** @type {string} */ text) => {
+      if (!(state.serverMayGo && AWAY.some((pattern) => pattern.test(text)))) complaints.push(text);
     };
     context.on("console", (message) =>
       ["error", "warning"].includes(message.type()) && note(`console ${message.type()}: ${message.text()}`));
@@ -205,7 +205,7 @@ export async function newSession(page, project, agent = "Scripted") {
  * the page is left without threads.
  * @param {Page} page @param {(socket: import("@playwright/test").WebSocketRoute) => void} handler
  */
-export async function routeLine(page, handler) {
+export async function routeSocket(page, handler) {
   await page.addInitScript(() => Reflect.deleteProperty(window, "Worker"));
   await page.routeWebSocket(/\/ws/, handler);
 }

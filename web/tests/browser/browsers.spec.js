@@ -27,7 +27,7 @@ test("Settings lists the browsers, and a revoked one is out at once", async ({ a
   await rows.nth(1).getByRole("button", { name: "Revoke" }).click();
   await expect(rows).toHaveCount(1);
   await expect(dialog.locator(":focus")).toHaveCount(1);
-  await expect(other.locator("#offline")).toContainText("does not know this browser any more");
+  await expect(other.locator("#offline")).toContainText("This browser is no longer signed in");
   const answer = await other.reload();
   expect(answer?.status()).toBe(403);
   await expect(other.getByText("This browser has not been let in yet.")).toBeVisible();
@@ -44,8 +44,8 @@ test("this browser itself is locked out only when asked twice", async ({ app, br
   const dialog = await openSettings(page);
   await dialog.getByRole("button", { name: /Revoke .*, this browser/ }).click();
   await expect(page.locator("#offline")).toBeHidden();
-  await dialog.getByRole("button", { name: "Lock this one out?" }).click();
-  await expect(page.locator("#offline")).toContainText("does not know this browser any more");
+  await dialog.getByRole("button", { name: "Sign out this browser?" }).click();
+  await expect(page.locator("#offline")).toContainText("This browser is no longer signed in");
   expect((await page.reload())?.status()).toBe(403);
   await page.context().close();
 });

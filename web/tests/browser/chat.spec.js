@@ -1,4 +1,4 @@
-import { addProject, current, expect, finished, newSession, routeLine, send, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, routeSocket, send, test } from "./app.js";
 
 test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
@@ -9,7 +9,7 @@ test("TC-3.1a: a sent message is shown before the server has heard of it, then w
 ) => {
   /** @type {(() => void)[]} */
   const held = [];
-  await routeLine(shell, (socket) => {
+  await routeSocket(shell, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
       if (JSON.parse(String(message)).type === "session:send") held.push(() => server.send(message));
@@ -180,13 +180,13 @@ test("TC-3.5a: with no history, with some and with much, the input is at the bot
   { shell },
 ) => {
   const frame = await newSession(shell, "ferry");
-  for (const words of ["hello", "long answer", "long again", "hello at last"]) {
-    await frame.locator("textarea").pressSequentially(words);
+  for (const text of ["hello", "long answer", "long again", "hello at last"]) {
+    await frame.locator("textarea").pressSequentially(text);
     await expect(frame.locator("textarea")).toBeInViewport({ ratio: 1 });
     const box = await frame.locator(".composer").boundingBox();
     expect((box?.y ?? 0) + (box?.height ?? 0)).toBeGreaterThan(850);
     await frame.getByRole("button", { name: "Send" }).click();
-    await expect(frame.locator(".user-text").last()).toHaveText(words);
+    await expect(frame.locator(".user-text").last()).toHaveText(text);
     await finished(frame);
   }
 });
@@ -223,9 +223,9 @@ test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and
   const down = frame.getByRole("button", { name: "Scroll to bottom" });
   await expect(down).toBeVisible();
   const before = await log.evaluate((node) => node.scrollTop);
-  const words = await frame.locator(".message").textContent();
+  const text = await frame.locator(".message").textContent();
   await expect.poll(async () => (await frame.locator(".message").textContent())?.length)
-    .toBeGreaterThan((words?.length ?? 0) + 200);
+    .toBeGreaterThan((text?.length ?? 0) + 200);
   expect(Math.abs((await log.evaluate((node) => node.scrollTop)) - before)).toBeLessThan(3);
   await down.click();
   await expect(down).toBeHidden();

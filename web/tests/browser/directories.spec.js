@@ -67,7 +67,7 @@ test("without a display the entries say why they are off", async ({ app, shell }
   await projectRow(shell, "one").click({ button: "right" });
   const entry = shell.getByRole("menuitem", { name: "Open terminal here" });
   await expect(entry).toBeDisabled();
-  await expect(entry).toContainText("No display where Liminal Builder runs");
+  await expect(entry).toContainText("Liminal Builder runs without a display");
 });
 
 test("a session's agent and mode become the project's defaults, and the dialog shows and clears them", async (
@@ -79,11 +79,11 @@ test("a session's agent and mode become the project's defaults, and the dialog s
   await newSession(page, "one", "Second");
   await current(page).getByRole("button", { name: "More" }).click();
   await current(page).getByRole("menuitem", { name: /Make these the project’s defaults/ }).click();
-  await expect(page.getByText("New sessions in one begin like this one")).toBeVisible();
+  await expect(page.getByText("New sessions in one will start with these options")).toBeVisible();
 
   await projectRow(page, "one").click({ button: "right" });
   await page.getByRole("menuitem", { name: "Defaults…" }).click();
-  const dialog = page.getByRole("dialog", { name: "Defaults of one" });
+  const dialog = page.getByRole("dialog", { name: "Defaults for one" });
   await expect(dialog.getByRole("combobox", { name: "Agent" })).toHaveValue("Second");
   await page.keyboard.press("Escape");
   // Whatever was used last elsewhere, this project begins with its own.
@@ -95,7 +95,7 @@ test("a session's agent and mode become the project's defaults, and the dialog s
 
   await projectRow(page, "one").click({ button: "right" });
   await page.getByRole("menuitem", { name: "Defaults…" }).click();
-  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("The agent used last");
+  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("Last used agent");
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect.poll(() => readFileSync(join(app.data, "projects.json"), "utf8")).not.toContain("defaults");
 });

@@ -8,7 +8,7 @@ import {
   finished,
   newSession,
   projectRow,
-  routeLine,
+  routeSocket,
   send,
   sessionRow,
   tab,
@@ -17,7 +17,7 @@ import {
 
 /** Pastes into what has focus. @param {import("@playwright/test").Page} page @param {string} text */
 async function paste(page, text) {
-  await page.evaluate((words) => navigator.clipboard.writeText(words), text);
+  await page.evaluate((value) => navigator.clipboard.writeText(value), text);
   await page.keyboard.press("Control+v");
 }
 
@@ -139,7 +139,7 @@ test("text typed before a page knows its session follows the draft", async ({ ap
 test("focus that the user moved stays when the sessions of a new project arrive", async ({ app, page }) => {
   /** @type {(() => void) | null} */
   let release = null;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((data) => {
       if (String(data).includes('"type":"session:list"')) release = () => socket.send(data);

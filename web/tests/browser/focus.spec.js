@@ -13,12 +13,12 @@ const place = (page) => page.evaluate(() => {
   return node?.closest("#sidebar, #rail, #top-bar, #tab-bar, #sheet, #toasts, dialog")?.id ?? node?.localName;
 });
 
-/** @param {Page} page @param {...string} words */
-async function openAll(page, ...words) {
-  for (const word of words) {
+/** @param {Page} page @param {...string} messages */
+async function openAll(page, ...messages) {
+  for (const message of messages) {
     const frame = await newSession(page, "ferry");
-    await send(frame, `hello ${word}`);
-    await expect(tab(page, `hello ${word}`)).toBeVisible();
+    await send(frame, `hello ${message}`);
+    await expect(tab(page, `hello ${message}`)).toBeVisible();
     await finished(frame);
   }
 }

@@ -170,7 +170,7 @@ for (const width of [1440, 820, 390]) {
     const frame = await newSession(shell, long);
     await expect(frame.getByText("Describe the task")).toBeVisible();
     await check("new session");
-    for (const words of [
+    for (const text of [
       `markdown ${"unbroken".repeat(40)}`,
       "explore it",
       "edit it",
@@ -178,7 +178,7 @@ for (const width of [1440, 820, 390]) {
       "think about it",
       "plan it",
     ]) {
-      await send(frame, words);
+      await send(frame, text);
       await finished(frame);
     }
     await check("conversation");
@@ -238,8 +238,8 @@ for (const width of [1440, 820, 390]) {
     writeFileSync(join(app.home, "release"), "");
     await expect(current(page).locator("textarea")).toBeEnabled();
     await send(current(page), "stumble over something with a rather wide name");
-    for (const words of ["hold this one", "hold that other one with a longer name"]) {
-      await send(await newSession(page, "ferry"), words);
+    for (const text of ["hold this one", "hold that other one with a longer name"]) {
+      await send(await newSession(page, "ferry"), text);
     }
     await newSession(page, "ferry");
     app.release("ferry");

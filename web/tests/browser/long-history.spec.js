@@ -1,4 +1,4 @@
-import { addProject, current, expect, finished, newSession, routeLine, send, sessionRow, tab, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, routeSocket, send, sessionRow, tab, test } from "./app.js";
 import { writeHistory } from "./saved-history.js";
 
 test("a long history is shown from its end, and older parts come as one scrolls up, each once and in place", async (
@@ -37,7 +37,7 @@ test("TC-8.3b: a session led before this server was ever started opens in a new 
   await sessionRow(page, "A long history").click();
   await expect(tab(page, "A long history")).toHaveAttribute("data-current", "");
   const frame = current(page);
-  const each = (/** @type {(at: number) => string} */ words) => Array.from({ length: 10 }, (_, at) => words(at + 1));
+  const each = (/** @type {(at: number) => string} */ text) => Array.from({ length: 10 }, (_, at) => text(at + 1));
   await expect(frame.locator(".user-text")).toHaveText(each((at) => `Question ${at}`));
   await expect(frame.locator(".message > .block:first-child")).toHaveText(
     each((at) => `Answer ${at} of many, with bold and code.`),
@@ -60,7 +60,7 @@ test("what is in view stays in place while older parts come in above", async ({ 
   const moved = await frame.locator("#log").evaluate(async (log) => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
     const turns = () => document.querySelectorAll(".turn").length;
-    const rest = async () => {
+    const settle = async () => {
       for (let still = 0, height = 0; still < 10; still += 1) {
         await frame();
         if (log.scrollHeight !== height) still = 0;
@@ -69,11 +69,11 @@ test("what is in view stays in place while older parts come in above", async ({ 
     };
     // The session was just opened: its own layout comes to rest first, then that of the place from which one scrolls
     // on.
-    await rest();
+    await settle();
     const count = turns();
     log.dispatchEvent(new WheelEvent("wheel"));
     log.scrollTop = 2000;
-    await rest();
+    await settle();
     if (turns() !== count) throw new Error("older parts came before they were wanted");
     log.dispatchEvent(new WheelEvent("wheel"));
     log.scrollTop = 1500;
@@ -97,7 +97,7 @@ test("older parts and lists that cannot be had are said, and had later", async (
   writeHistory(app, 1000);
   await app.start();
   const refused = new Set(["session:page", "session:list"]);
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
       const { type, requestId } = JSON.parse(String(message));
@@ -214,10 +214,10 @@ test("a paragraph of any length is one piece in the end, whatever it was drawn i
   await expect(frame.locator("#turns"), "it was drawn in pieces").toHaveAttribute("data-pieces");
   const paragraph = frame.locator(".message p");
   await expect(paragraph.locator("wbr")).toHaveCount(0);
-  const words = await paragraph.evaluate((node) => (node.childNodes.length === 1 ? node.textContent : "in pieces"));
-  const numbers = [...(words ?? "").matchAll(/number (\d+)/g)].map(([, number]) => Number(number));
+  const text = await paragraph.evaluate((node) => (node.childNodes.length === 1 ? node.textContent : "in pieces"));
+  const numbers = [...(text ?? "").matchAll(/number (\d+)/g)].map(([, number]) => Number(number));
   expect(numbers).toEqual(Array.from({ length: 2000 }, (_, at) => at + 1));
-  expect(words?.endsWith("the last word")).toBe(true);
+  expect(text?.endsWith("the last word")).toBe(true);
 });
 
 test("code of any length reads and measures as if it had come at once", async ({ app, shell }) => {

@@ -56,8 +56,8 @@ test("after a reload the sessions that run are loaded behind the one in view", a
 
 test("a title is whole while there is room beside the tabs, in every state of its tab", async ({ startApp, page }) => {
   const app = await startApp();
-  const words = ["mar", "New Session", "Fix flaky auth refresh", "A title that is rather long but not too long"];
-  await openSaved(page, app, words, 1);
+  const titles = ["mar", "New Session", "Fix flaky auth refresh", "A title that is rather long but not too long"];
+  await openSaved(page, app, titles, 1);
   /**
    * In one step: the page may draw a tab anew between two.
    * @param {string} [attention] The state that all tabs get first.
@@ -75,11 +75,11 @@ test("a title is whole while there is room beside the tabs, in every state of it
     return { widths: tabs.map(({ width }) => width), cut: tabs.filter(({ isCut }) => isCut).map(({ title }) => title) };
   };
   // The last one needs more than the widest tab has.
-  await expect.poll(async () => (await measure()).cut).toEqual(words.slice(3));
+  await expect.poll(async () => (await measure()).cut).toEqual(titles.slice(3));
   const { widths } = await measure();
   expect(widths[3]).toBe(256);
   for (const attention of ["finished", "needs_permission", "working"]) {
-    expect(await measure(attention)).toEqual({ widths, cut: words.slice(3) });
+    expect(await measure(attention)).toEqual({ widths, cut: titles.slice(3) });
   }
   // The longest gives way first.
   await page.setViewportSize({ width: 1030, height: 900 });

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, routeSocket, send, test } from "./app.js";
 
 /** @param {import("@playwright/test").Page} page */
 const notices = (page) => page.locator(".lasting-notice");
@@ -29,7 +29,7 @@ test("a server of another version is told after it comes back, with Reload and w
   { app, page, quiet },
 ) => {
   let connections = 0;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     connections += 1;
     const later = connections > 1;
@@ -64,7 +64,7 @@ test("Try now, focus and a network that is back look for the server at once", as
   ]) {
     await shell.clock.pauseAt(new Date(Date.now() + 3_600_000 * (hours += 1)));
     await app.stop();
-    await expect(bar).toContainText("Liminal Builder is not running. Trying again…");
+    await expect(bar).toContainText("Liminal Builder is not running. Retrying…");
     await app.start();
     await come();
     await expect(bar).toBeHidden();

@@ -7,7 +7,7 @@ import {
   finished,
   newSession,
   projectRow,
-  routeLine,
+  routeSocket,
   send,
   sessionRow,
   tab,
@@ -56,7 +56,7 @@ test("a directory added before the page is connected is added as soon as it is",
   /** @type {(() => void)[]} */
   const held = [];
   let release = false;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((message) => void (release ? socket.send(message) : held.push(() => socket.send(message))));
   });
@@ -78,7 +78,7 @@ test("a button that is pressed while directories are suggested does not move awa
 ) => {
   /** @type {(() => void)[]} */
   const held = [];
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((message) => void (JSON.parse(String(message)).type === "path:completions"
       ? held.push(() => socket.send(message))
@@ -254,11 +254,11 @@ test("a project removed by mistake is back with Undo", async ({ app, shell }) =>
 test("Undo of a removal brings back the tabs it closed, and focus is never lost", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
-  for (const [project, words] of [["ferry", "hello one"], ["atlas", "hello two"], ["ferry", "hello three"]]) {
+  for (const [project, text] of [["ferry", "hello one"], ["atlas", "hello two"], ["ferry", "hello three"]]) {
     const frame = await newSession(shell, project ?? "");
-    await send(frame, words ?? "");
+    await send(frame, text ?? "");
     await finished(frame);
-    await expect(tab(shell, words ?? "")).toBeVisible();
+    await expect(tab(shell, text ?? "")).toBeVisible();
   }
   await projectRow(shell, "ferry").focus();
   await shell.keyboard.press("Shift+F10");
@@ -397,9 +397,9 @@ test("a window finds its server again without a reload, and shows what changed m
   await shell.evaluate(() => void (/** @type {any} */ (window).kept = true));
   quiet.serverMayGo = true;
   await app.stop();
-  await expect(shell.getByText("Liminal Builder is not running. Trying again…")).toBeVisible();
+  await expect(shell.getByText("Liminal Builder is not running. Retrying…")).toBeVisible();
   await app.start();
-  await expect(shell.getByText("Liminal Builder is not running. Trying again…")).toBeHidden();
+  await expect(shell.getByText("Liminal Builder is not running. Retrying…")).toBeHidden();
   const other = await context.newPage();
   await other.goto(app.link);
   await addProject(other, app.directory("atlas"));

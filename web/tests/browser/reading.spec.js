@@ -8,16 +8,16 @@ import { writeHistory } from "./saved-history.js";
 const log = (frame) => frame.locator("#log");
 /** @param {FrameLocator} frame */
 const distance = (frame) => log(frame).evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
-/** How far down the window a turn stands. @param {FrameLocator} frame @param {string} words */
-const placeOf = (frame, words) =>
-  frame.getByText(words, { exact: true }).evaluate((node) => Math.round(node.getBoundingClientRect().top));
+/** How far down the window a turn stands. @param {FrameLocator} frame @param {string} text */
+const placeOf = (frame, text) =>
+  frame.getByText(text, { exact: true }).evaluate((node) => Math.round(node.getBoundingClientRect().top));
 
 test("a restart of the server moves nothing and folds nothing", async ({ app, shell, quiet }) => {
   test.slow();
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
-  for (const words of ["think about it", "explore it", "edit it", "long answer", "long again"]) {
-    await send(frame, words);
+  for (const text of ["think about it", "explore it", "edit it", "long answer", "long again"]) {
+    await send(frame, text);
     await finished(frame);
   }
   await frame.locator(".thinking button").click();
@@ -65,7 +65,7 @@ test("with the server away nothing is said to go on, and everything stays readab
   await app.stop("SIGKILL");
   await expect(shell.locator("#offline")).toBeVisible();
   await expect(frame.locator("#status-line")).toContainText("Liminal Builder is not answeringA turn was running");
-  await expect(frame.locator(".chip")).toHaveText("Scripted · Not known");
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Unknown");
   const moving = () => frame.locator("body")
     .evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
   await expect.poll(moving).toBe(0);
@@ -124,16 +124,16 @@ test("text can be marked while the agent writes, and what was marked stays in vi
   const before = await length();
   await shell.mouse.move(x + 120, y - 60, { steps: 6 });
   const marked = () => log(frame).evaluate(() => getSelection()?.toString() ?? "");
-  const words = await marked();
-  expect(words.length).toBeGreaterThan(10);
+  const text = await marked();
+  expect(text.length).toBeGreaterThan(10);
   await expect.poll(length).toBeGreaterThan(before + 200);
   expect(await log(frame).evaluate((node) => node.scrollTop), "held while the button is down").toBe(top);
-  expect(await marked()).toBe(words);
+  expect(await marked()).toBe(text);
   await shell.mouse.up();
   const after = await length();
   await expect.poll(length).toBeGreaterThan(after + 200);
   expect(await log(frame).evaluate((node) => node.scrollTop), "and after it").toBe(top);
-  expect(await marked()).toBe(words);
+  expect(await marked()).toBe(text);
   await frame.getByRole("button", { name: "Scroll to bottom" }).click();
   await expect.poll(() => distance(frame)).toBeLessThan(60);
   // A mere click does not stop it.
@@ -197,13 +197,13 @@ test("quotations stand at the edge, and every line reads in its own direction", 
   expect(await sides(frame.locator(".message").last().locator("p, ul, pre"))).toEqual(["rtl", "rtl", "ltr", "ltr"]);
   // The user's own words: each line for itself.
   const lines = await frame.locator(".user-text").last().evaluate((node) => {
-    const words = node.firstChild;
+    const text = node.firstChild;
     const box = node.getBoundingClientRect();
     const edge = (/** @type {string} */ part) => {
       const range = document.createRange();
       const at = node.textContent?.indexOf(part) ?? 0;
-      range.setStart(/** @type {Node} */ (words), at);
-      range.setEnd(/** @type {Node} */ (words), at + part.length);
+      range.setStart(/** @type {Node} */ (text), at);
+      range.setEnd(/** @type {Node} */ (text), at + part.length);
       const { left, right } = range.getBoundingClientRect();
       return left - box.left < box.right - right ? "left" : "right";
     };

@@ -89,8 +89,8 @@ function install(app, program) {
   return place;
 }
 
-/** @param {import("@playwright/test").FrameLocator} frame @param {string} words */
-const said = (frame, words) => frame.locator(".message").filter({ hasText: words }).last();
+/** @param {import("@playwright/test").FrameLocator} frame @param {string} text */
+const messageWith = (frame, text) => frame.locator(".message").filter({ hasText: text }).last();
 
 /** Ends the agent's programs at once, as a crash would. @param {App} app @param {RegExp} name */
 function crash(app, name) {
@@ -139,7 +139,7 @@ const talks = (agent) => async ({ real, page, model, quiet }) => {
   await expect(thinking.locator(".thinking-text")).toContainText("Let me see what there is.");
   await expect(frame.locator(".user-turn .user-text")).toContainText("think:Let me see");
   await expect(frame.locator('.tool[data-kind="execute"]')).toHaveAttribute("data-state", "done", SLOW);
-  await expect(said(frame, "The tool has run.")).toBeVisible(SLOW);
+  await expect(messageWith(frame, "The tool has run.")).toBeVisible(SLOW);
   await finished(frame);
   const tool = frame.locator('.tool[data-kind="execute"]');
   await expect(tool).toContainText("echo one-two-three");
@@ -150,10 +150,10 @@ const talks = (agent) => async ({ real, page, model, quiet }) => {
   await expect(page.locator("#offline")).toBeHidden();
   await page.reload();
   await expect(current(page).locator(".user-text")).toContainText("say:Good", SLOW);
-  await expect(said(current(page), "Good morning from the model.")).toBeVisible(SLOW);
-  await expect(said(current(page), "The tool has run.")).toBeVisible(SLOW);
+  await expect(messageWith(current(page), "Good morning from the model.")).toBeVisible(SLOW);
+  await expect(messageWith(current(page), "The tool has run.")).toBeVisible(SLOW);
   await send(current(page), "say:And it goes on.");
-  await expect(said(current(page), "And it goes on.")).toBeVisible(SLOW);
+  await expect(messageWith(current(page), "And it goes on.")).toBeVisible(SLOW);
 };
 
 /** @param {string} agent @returns {(own: Own) => Promise<void>} */
@@ -167,15 +167,15 @@ const stops = (agent) => async ({ real, page, model }) => {
   await expect(current(page).locator("#status-line")).toContainText("Working", SLOW);
   await expect(current(page).locator(".message").first()).toContainText("The first part.");
   await model.release("gate");
-  await expect(said(current(page), "The second part.")).toBeVisible(SLOW);
+  await expect(messageWith(current(page), "The second part.")).toBeVisible(SLOW);
   await finished(current(page));
   await send(current(page), "say:Not to the end.\nhold:never");
-  await expect(said(current(page), "Not to the end.")).toBeVisible(SLOW);
+  await expect(messageWith(current(page), "Not to the end.")).toBeVisible(SLOW);
   await current(page).getByRole("button", { name: "Stop" }).click();
   await expect(current(page).locator(".turn-end")).toHaveText("Stopped", SLOW);
-  await expect(said(current(page), "Not to the end.")).toBeVisible();
+  await expect(messageWith(current(page), "Not to the end.")).toBeVisible();
   await send(current(page), "say:Ready for the next.");
-  await expect(said(current(page), "Ready for the next.")).toBeVisible(SLOW);
+  await expect(messageWith(current(page), "Ready for the next.")).toBeVisible(SLOW);
   await finished(current(page));
   await expect(tab(page, "say:The first part.")).toBeVisible();
 };
@@ -187,12 +187,12 @@ const crashes = (agent, program) => async ({ real, page }) => {
   await addProject(page, real.directory("ferry"));
   const frame = await newSession(page, "ferry", agent);
   await send(frame, "say:Before the crash.\nhold:never");
-  await expect(said(frame, "Before the crash.")).toBeVisible(SLOW);
+  await expect(messageWith(frame, "Before the crash.")).toBeVisible(SLOW);
   // It cannot be started again until it is put back.
   rmSync(join(real.home, program));
   crash(real, new RegExp(program.split("-")[0] ?? ""));
   await expect(frame.locator(".turn-end")).toBeVisible(SLOW);
-  await expect(said(frame, "Before the crash.")).toBeVisible();
+  await expect(messageWith(frame, "Before the crash.")).toBeVisible();
   await expect(frame.locator(".chip")).toHaveText(`${agent} · Disconnected`, GIVEN_UP);
   await expect(frame.locator("textarea")).toBeDisabled();
   const reconnect = frame.getByRole("button", { name: "Reconnect", exact: true });
@@ -206,7 +206,7 @@ const crashes = (agent, program) => async ({ real, page }) => {
   );
   await expect(frame.locator("textarea")).toBeEnabled(SLOW);
   await send(frame, "say:After the crash.");
-  await expect(said(frame, "After the crash.")).toBeVisible(SLOW);
+  await expect(messageWith(frame, "After the crash.")).toBeVisible(SLOW);
   await expect(sessionRow(page, "say:Before the crash.")).toBeVisible();
 };
 
@@ -239,21 +239,21 @@ test("TC-4.5a, TC-8.3a: tabs of Claude Code and Codex keep their conversations a
     ["Claude Code", "claude-code", "Fix auth bug"],
     ["Codex", "codex", "Rotate the keys"],
   ]);
-  for (const [agent, , words] of talks) {
+  for (const [agent, , text] of talks) {
     const frame = await newSession(page, "ferry", agent);
-    for (const [at, message] of [words, "and once more"].entries()) {
+    for (const [at, message] of [text, "and once more"].entries()) {
       await send(frame, message);
-      await expect(said(frame, `You said: ${message}`)).toBeVisible(SLOW);
+      await expect(messageWith(frame, `You said: ${message}`)).toBeVisible(SLOW);
       await finished(frame);
       await expect(frame.locator(".user-turn")).toHaveCount(at + 1);
     }
   }
-  for (const [agent, mark, words] of [...talks, ...talks]) {
-    await tab(page, words).click();
-    await expect(tab(page, words)).toHaveAttribute("data-current", "");
-    await expect(tab(page, words).locator(".mark use")).toHaveAttribute("href", `#i-agent-${mark}`);
-    await expect(current(page).locator(".user-text")).toHaveText([words, "and once more"]);
-    await expect(current(page).locator(".message")).toHaveText([`You said: ${words}`, "You said: and once more"]);
+  for (const [agent, mark, text] of [...talks, ...talks]) {
+    await tab(page, text).click();
+    await expect(tab(page, text)).toHaveAttribute("data-current", "");
+    await expect(tab(page, text).locator(".mark use")).toHaveAttribute("href", `#i-agent-${mark}`);
+    await expect(current(page).locator(".user-text")).toHaveText([text, "and once more"]);
+    await expect(current(page).locator(".message")).toHaveText([`You said: ${text}`, "You said: and once more"]);
     await expect(current(page).locator(".chip")).toHaveText(`${agent} · Connected`);
   }
 });
@@ -267,7 +267,7 @@ test("TC-2.4c: a session of Claude Code begun in a terminal is not listed, thoug
   await addProject(page, path);
   const frame = await newSession(page, "ferry", "Claude Code");
   await send(frame, "say:From the app.");
-  await expect(said(frame, "From the app.")).toBeVisible(SLOW);
+  await expect(messageWith(frame, "From the app.")).toBeVisible(SLOW);
   await finished(frame);
   const elsewhere = promisify(execFile)(join(real.home, "claude"), [
     "-p",

@@ -61,7 +61,7 @@ export function writeHistory(app, items) {
   };
   writeFileSync(join(app.data, "projects.json"), JSON.stringify({ version: 1, projects: [project] }), { mode: 0o600 });
   writeFileSync(join(app.data, "sessions.json"), JSON.stringify({ version: 1, sessions: [session] }), { mode: 0o600 });
-  const text = (/** @type {string} */ words) => ({ type: "text", text: words });
+  const text = (/** @type {string} */ content) => ({ type: "text", text: content });
   const lines = Array.from({ length: items / 4 }, (_, turn) => [
     { sessionUpdate: "user_message_chunk", content: text(`Question ${turn + 1}`) },
     { sessionUpdate: "agent_thought_chunk", content: text("What was asked?") },

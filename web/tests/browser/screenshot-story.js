@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** @typedef {{ say: (update: object) => void, cwd: string, wait: (name: string) => Promise<void> }} Stage */
+/** @typedef {{ emit: (update: object) => void, cwd: string, wait: (name: string) => Promise<void> }} Stage */
 
-const text = (/** @type {string} */ words) => ({ type: "text", text: words });
+const text = (/** @type {string} */ content) => ({ type: "text", text: content });
 const STEPS = [
   "Trace a frame from agent to portlet",
   "Add the bounded queue",
@@ -15,17 +15,17 @@ const STEPS = [
 ];
 
 /** @param {Stage} stage @param {number} done */
-const plan = ({ say }, done) =>
-  say({ sessionUpdate: "plan", entries: STEPS.map((content, at) => ({
+const plan = ({ emit }, done) =>
+  emit({ sessionUpdate: "plan", entries: STEPS.map((content, at) => ({
     content,
     priority: "medium",
     status: at < done ? "completed" : at === done ? "in_progress" : "pending",
   })) });
 
-/** @param {Stage} stage @param {string} words @param {number} [pauseMs] */
-async function speak({ say }, words, pauseMs = 4) {
-  for (const part of words.match(/[\s\S]{1,12}/g) ?? []) {
-    say({ sessionUpdate: "agent_message_chunk", content: text(part) });
+/** @param {Stage} stage @param {string} content @param {number} [pauseMs] */
+async function streamText({ emit }, content, pauseMs = 4) {
+  for (const part of content.match(/[\s\S]{1,12}/g) ?? []) {
+    emit({ sessionUpdate: "agent_message_chunk", content: text(part) });
     await sleep(pauseMs);
   }
 }
@@ -38,11 +38,11 @@ let calls = 0;
  * @param {object} end
  * @param {number} ms
  */
-async function call({ say }, call, end, ms) {
+async function call({ emit }, call, end, ms) {
   const toolCallId = `story-${process.pid}-${(calls += 1)}`;
-  say({ sessionUpdate: "tool_call", toolCallId, status: "in_progress", ...call });
+  emit({ sessionUpdate: "tool_call", toolCallId, status: "in_progress", ...call });
   await sleep(ms);
-  say({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", ...end });
+  emit({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", ...end });
 }
 
 /** @param {Stage} stage @param {string} path @param {string} content @param {number} ms */
@@ -124,15 +124,15 @@ Next I will write the high-water mark into the protocol no`;
 /** @type {Record<string, (stage: Stage) => Promise<void>>} Keyed by a word of the prompt. */
 export const STORY = {
   async relay(stage) {
-    const { say, wait } = stage;
+    const { emit, wait } = stage;
     plan(stage, 0);
-    say({ sessionUpdate: "usage_update", used: 62_000, size: 200_000 });
+    emit({ sessionUpdate: "usage_update", used: 62_000, size: 200_000 });
     for (const part of [
       "The relay writes straight to the socket, ",
       "so a slow reader has nowhere to push back. ",
       "A queue without a bound only moves the problem.",
     ]) {
-      say({ sessionUpdate: "agent_thought_chunk", content: text(part) });
+      emit({ sessionUpdate: "agent_thought_chunk", content: text(part) });
       await sleep(700);
     }
     for (const path of [
@@ -143,7 +143,7 @@ export const STORY = {
       "test/relay.test.ts",
     ]) await read(stage, path, "export {};\n", 180);
     for (const query of ["socket.send", "drain"]) await search(stage, query);
-    await speak(
+    await streamText(
       stage,
       "The relay calls `socket.send` for every frame and ignores the return value. "
         + "I will put a bounded queue in front of it and pause the agent's reader at the high-water mark.",
@@ -151,7 +151,7 @@ export const STORY = {
     plan(stage, 3);
     await edit(stage, "src/ws/relay.ts", BEFORE, AFTER);
     await edit(stage, "src/ws/queue.ts", null, `${Array.from({ length: 38 }, (_, at) => `// ${at + 1}`).join("\n")}\n`);
-    say({
+    emit({
       sessionUpdate: "tool_call",
       toolCallId: "story-bad",
       title: "Edit test/relay.test.ts",
@@ -160,13 +160,13 @@ export const STORY = {
       locations: [{ path: join(stage.cwd, "test/relay.test.ts") }],
     });
     await sleep(110);
-    say({
+    emit({
       sessionUpdate: "tool_call_update",
       toolCallId: "story-bad",
       status: "failed",
       content: [{ type: "content", content: text("File changed since it was read. Read it again before editing.") }],
     });
-    say({
+    emit({
       sessionUpdate: "tool_call",
       toolCallId: "story-run",
       title: "Run the tests",
@@ -175,11 +175,11 @@ export const STORY = {
       rawInput: { command: "pnpm vitest run relay --reporter=verbose" },
     });
     for (const data of OUTPUT) {
-      say({ sessionUpdate: "tool_call_update", toolCallId: "story-run", _meta: { terminal_output_delta: { data } } });
+      emit({ sessionUpdate: "tool_call_update", toolCallId: "story-run", _meta: { terminal_output_delta: { data } } });
       await sleep(60);
     }
     await wait("tests");
-    say({
+    emit({
       sessionUpdate: "tool_call_update",
       toolCallId: "story-run",
       _meta: {
@@ -190,17 +190,17 @@ export const STORY = {
         },
       },
     });
-    say({
+    emit({
       sessionUpdate: "tool_call_update",
       toolCallId: "story-run",
       status: "completed",
       rawOutput: { exit_code: 0 },
     });
     plan(stage, 5);
-    say({ sessionUpdate: "usage_update", used: 74_000, size: 200_000 });
-    await speak(stage, REPORT);
+    emit({ sessionUpdate: "usage_update", used: 74_000, size: 200_000 });
+    await streamText(stage, REPORT);
     await wait("report");
-    await speak(stage, "tes.");
+    await streamText(stage, "tes.");
   },
   async webhook(stage) {
     await read(stage, "src/hooks.ts", "export {};\n", 200);
@@ -210,7 +210,7 @@ export const STORY = {
       { content: [{ type: "content", content: text("") }], rawOutput: { exit_code: 0 } },
       300,
     );
-    await speak(
+    await streamText(
       stage,
       "Each endpoint keeps a `current` and a `previous` secret. "
         + "Verification accepts either for 24 hours after a rotation.",
@@ -224,17 +224,17 @@ export const STORY = {
     );
   },
   async feed(stage) {
-    await speak(stage, "I will render only the rows in view. ");
+    await streamText(stage, "I will render only the rows in view. ");
     await stage.wait("never");
   },
   "--json": async (stage) => stage.wait("never"),
   async flaky(stage) {
     await stage.wait("go");
-    await speak(stage, "The refresh test waited for a timer. It waits for the token now.");
+    await streamText(stage, "The refresh test waited for a timer. It waits for the token now.");
   },
   async Dark(stage) {
     await stage.wait("go");
-    await speak(stage, "Settings follow the system's theme now.");
+    await streamText(stage, "Settings follow the system's theme now.");
   },
   async regression(stage) {
     await stage.wait("go");

@@ -19,12 +19,12 @@ const write = (/** @type {object} */ message) =>
 const logOf = (/** @type {string} */ id) => join(store, `${id}.jsonl`);
 
 /** @param {string} sessionId @param {object} update */
-function say(sessionId, update) {
+function emit(sessionId, update) {
   appendFileSync(logOf(sessionId), `${JSON.stringify(update)}\n`);
   write({ method: "session/update", params: { sessionId, update } });
 }
-const text = (/** @type {string} */ words) => ({ type: "text", text: words });
-const chunk = (/** @type {string} */ words) => ({ sessionUpdate: "agent_message_chunk", content: text(words) });
+const text = (/** @type {string} */ content) => ({ type: "text", text: content });
+const chunk = (/** @type {string} */ content) => ({ sessionUpdate: "agent_message_chunk", content: text(content) });
 
 /** @param {string} cwd @param {() => boolean} [stop] @param {string} [name] */
 async function released(cwd, stop = () => false, name = "release") {
@@ -44,12 +44,12 @@ const MARKDOWN =
  */
 async function flood(id, first, piece, last) {
   const start = performance.now();
-  say(id, chunk(first));
+  emit(id, chunk(first));
   for (let at = 1; at <= 2000; at += 1) {
-    say(id, chunk(piece(at).padEnd(24).slice(0, 24).replace(/.$/, first ? "\n" : " ")));
+    emit(id, chunk(piece(at).padEnd(24).slice(0, 24).replace(/.$/, first ? "\n" : " ")));
     if (performance.now() < start + at * 2) await sleep(start + at * 2 - performance.now());
   }
-  say(id, chunk(last));
+  emit(id, chunk(last));
 }
 
 const COMMANDS = [
@@ -63,40 +63,40 @@ const offer = (/** @type {string} */ sessionId, /** @type {object[]} */ availabl
 
 /** @type {Record<string, (id: string, cwd: string, cancelled: () => boolean) => Promise<void>>} */
 const SCENES = {
-  hello: async (id) => say(id, chunk("Hello from the agent.")),
+  hello: async (id) => emit(id, chunk("Hello from the agent.")),
   markdown: async (id) => {
     for (const part of MARKDOWN.match(/[\s\S]{1,5}/g) ?? []) {
-      say(id, chunk(part));
+      emit(id, chunk(part));
       await sleep(2);
     }
   },
   hold: async (id, cwd, cancelled) => {
-    say(id, chunk("The first part. "));
+    emit(id, chunk("The first part. "));
     await released(cwd, cancelled);
-    if (!cancelled()) say(id, chunk("The second part."));
+    if (!cancelled()) emit(id, chunk("The second part."));
   },
   learn: async (id, cwd, cancelled) => {
-    say(id, chunk("I am learning."));
+    emit(id, chunk("I am learning."));
     await released(cwd, cancelled);
     offer(id, [...COMMANDS, { name: "deploy", description: "Put it on the server" }]);
   },
   slow: async (id, _, cancelled) => {
     // Until it is stopped, however long the machine takes to do so.
     for (let at = 1; at <= 20_000 && !cancelled(); at += 1) {
-      say(id, chunk(`word${at} `));
-      if (at % 20 === 0) say(id, chunk("\n\n"));
+      emit(id, chunk(`word${at} `));
+      if (at % 20 === 0) emit(id, chunk("\n\n"));
       await sleep(10);
     }
   },
   long: async (id) => {
-    for (let at = 1; at <= 120; at += 1) say(id, chunk(`Paragraph ${at} of a long answer.\n\n`));
+    for (let at = 1; at <= 120; at += 1) emit(id, chunk(`Paragraph ${at} of a long answer.\n\n`));
   },
   think: async (id) => {
-    say(id, { sessionUpdate: "agent_thought_chunk", content: text("I should look at the file first.") });
-    say(id, chunk("I have thought."));
+    emit(id, { sessionUpdate: "agent_thought_chunk", content: text("I should look at the file first.") });
+    emit(id, chunk("I have thought."));
   },
   run: async (id, cwd, cancelled) => {
-    say(id, {
+    emit(id, {
       sessionUpdate: "tool_call",
       toolCallId: "run1",
       title: "Run the tests",
@@ -106,19 +106,19 @@ const SCENES = {
     });
     await released(cwd, cancelled);
     if (cancelled()) return;
-    say(id, {
+    emit(id, {
       sessionUpdate: "tool_call_update",
       toolCallId: "run1",
       status: "completed",
       content: [{ type: "content", content: text("14 tests passed") }],
       rawOutput: { exit_code: 0 },
     });
-    say(id, chunk("They pass."));
+    emit(id, chunk("They pass."));
   },
   interleave: async (id, cwd, cancelled) => {
     const update = (/** @type {string} */ call, /** @type {object} */ more) =>
-      say(id, { sessionUpdate: "tool_call_update", toolCallId: call, ...more });
-    for (const call of ["one", "two"]) say(id, {
+      emit(id, { sessionUpdate: "tool_call_update", toolCallId: call, ...more });
+    for (const call of ["one", "two"]) emit(id, {
       sessionUpdate: "tool_call",
       toolCallId: call,
       title: `Run ${call}`,
@@ -133,7 +133,7 @@ const SCENES = {
     update("two", { status: "failed", rawOutput: { exit_code: 2 } });
     await released(cwd, cancelled, "release-one");
     update("one", { status: "completed", rawOutput: { exit_code: 0 } });
-    say(id, chunk("Both are done."));
+    emit(id, chunk("Both are done."));
   },
   rewrite: async (id, cwd, cancelled) => {
     const path = join(cwd, "rows.txt");
@@ -143,13 +143,13 @@ const SCENES = {
       oldText: null,
       newText: Array.from({ length: 1000 }, (_, at) => `row ${at + 1}\n`).join(""),
     };
-    const update = (/** @type {string} */ status, /** @type {string} */ words) => say(id, {
+    const update = (/** @type {string} */ status, /** @type {string} */ content) => emit(id, {
       sessionUpdate: "tool_call_update",
       toolCallId: "rewrite1",
       status,
-      content: [diff, { type: "content", content: text(words) }],
+      content: [diff, { type: "content", content: text(content) }],
     });
-    say(id, {
+    emit(id, {
       sessionUpdate: "tool_call",
       toolCallId: "rewrite1",
       title: "Write rows.txt",
@@ -162,7 +162,7 @@ const SCENES = {
     update("failed", "It is being written. The disk is full.");
   },
   edit: async (id, cwd) => {
-    say(id, {
+    emit(id, {
       sessionUpdate: "tool_call",
       toolCallId: "edit1",
       title: "Edit a.ts",
@@ -171,10 +171,10 @@ const SCENES = {
       locations: [{ path: join(cwd, "a.ts") }],
       content: [{ type: "diff", path: join(cwd, "a.ts"), oldText: "let a = 1;\n", newText: "const a = 2;\n" }],
     });
-    say(id, chunk("Edited."));
+    emit(id, chunk("Edited."));
   },
   explore: async (id, cwd) => {
-    for (const name of ["a", "b", "c"]) say(id, {
+    for (const name of ["a", "b", "c"]) emit(id, {
       sessionUpdate: "tool_call",
       toolCallId: `read-${name}`,
       title: `Read ${name}.ts`,
@@ -183,10 +183,10 @@ const SCENES = {
       locations: [{ path: join(cwd, `${name}.ts`) }],
       content: [{ type: "content", content: text(`contents of ${name}`) }],
     });
-    say(id, chunk("Read them all."));
+    emit(id, chunk("Read them all."));
   },
   broken: async (id) => {
-    say(id, {
+    emit(id, {
       sessionUpdate: "tool_call",
       toolCallId: "bad1",
       title: "Edit x.ts",
@@ -194,21 +194,21 @@ const SCENES = {
       status: "in_progress",
       rawInput: {},
     });
-    say(id, {
+    emit(id, {
       sessionUpdate: "tool_call_update",
       toolCallId: "bad1",
       status: "failed",
       content: [{ type: "content", content: text("File changed since it was read.") }],
     });
-    say(id, chunk("That failed."));
+    emit(id, chunk("That failed."));
   },
   plan: async (id) => {
-    say(id, { sessionUpdate: "plan", entries: [
+    emit(id, { sessionUpdate: "plan", entries: [
       { content: "Read the code", priority: "high", status: "completed" },
       { content: "Change it", priority: "high", status: "in_progress" },
       { content: "Test it", priority: "low", status: "pending" },
     ] });
-    say(id, chunk("There is a plan."));
+    emit(id, chunk("There is a plan."));
   },
   "flood-prose": (id) => flood(id, "", (at) => `word number ${at} and more `, "the last word"),
   "flood-code": (id) => flood(id, "```rust\n", (at) => `let x${at} = f(${at}); // ok\n`, "// the last word\n```"),
@@ -217,16 +217,16 @@ const SCENES = {
     : `let x${at} and more words `), "the last word"),
   wait: async () => void (await sleep(4000)),
   hostile: async (id) =>
-    say(
+    emit(
       id,
       chunk(
         "<img src=x onerror=\"parent.hacked=1\"><script>parent.hacked=1</script> "
           + "[x](javascript:parent.hacked=1) ![p](https://example.invalid/p.png)",
       ),
     ),
-  markup: async (id) => say(id, chunk("Before.\n\n<details>\n  <summary>More</summary>\n</details>\n\nAfter.")),
+  markup: async (id) => emit(id, chunk("Before.\n\n<details>\n  <summary>More</summary>\n</details>\n\nAfter.")),
   print: async (id) => {
-    say(id, {
+    emit(id, {
       sessionUpdate: "tool_call",
       toolCallId: "print1",
       title: "Print",
@@ -234,14 +234,14 @@ const SCENES = {
       status: "in_progress",
       rawInput: { command: "seq 5000" },
     });
-    say(id, { sessionUpdate: "tool_call_update", toolCallId: "print1", status: "completed", content: [{
+    emit(id, { sessionUpdate: "tool_call_update", toolCallId: "print1", status: "completed", content: [{
       type: "content",
       content: text(Array.from({ length: 5000 }, (_, at) => `line ${at + 1}`).join("\n")),
     }], rawOutput: { exit_code: 0 } });
   },
   hour: async (id, cwd) => {
     for (let at = 1; at <= 600; at += 1) {
-      say(id, {
+      emit(id, {
         sessionUpdate: "tool_call",
         toolCallId: `h${at}`,
         title: "Run it",
@@ -249,27 +249,27 @@ const SCENES = {
         status: "in_progress",
         rawInput: { command: `make step-${at}` },
       });
-      say(id, {
+      emit(id, {
         sessionUpdate: "tool_call_update",
         toolCallId: `h${at}`,
         status: "completed",
         content: [{ type: "content", content: text("a line of what was printed\n".repeat(40)) }],
         rawOutput: { exit_code: 0 },
       });
-      say(id, chunk(`${MARKDOWN}\n\nStep ${at} of ${cwd} is done.\n\n`));
+      emit(id, chunk(`${MARKDOWN}\n\nStep ${at} of ${cwd} is done.\n\n`));
       if (at % 20 === 0) await sleep(10);
     }
-    say(id, chunk("The hour is over."));
+    emit(id, chunk("The hour is over."));
   },
   crash: async (id) => {
-    say(id, chunk("Before the end. "));
+    emit(id, chunk("Before the end. "));
     await sleep(50);
     process.stderr.write("scripted: out of memory\n");
     writeFileSync(down, "");
     process.exit(137);
   },
   stumble: async (id, cwd, cancelled) => {
-    say(id, chunk("The first part. "));
+    emit(id, chunk("The first part. "));
     await released(cwd, cancelled);
     throw new Error("rate limit");
   },
@@ -357,19 +357,19 @@ const METHODS = {
     const session = sessions.get(sessionId);
     if (!session) throw new Error("no such session");
     session.cancelled = false;
-    const words = prompt.map((/** @type {{ text?: string }} */ part) => part.text ?? "").join(" ");
+    const content = prompt.map((/** @type {{ text?: string }} */ part) => part.text ?? "").join(" ");
     appendFileSync(
       logOf(sessionId),
-      `${JSON.stringify({ sessionUpdate: "user_message_chunk", content: text(words) })}\n`,
+      `${JSON.stringify({ sessionUpdate: "user_message_chunk", content: text(content) })}\n`,
     );
-    const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(words)) ?? "hello";
-    const story = SCRIPT === "story" && STORY[Object.keys(STORY).find((name) => words.includes(name)) ?? ""];
+    const scene = Object.keys(SCENES).find((name) => new RegExp(`\\b${name}\\b`, "i").test(content)) ?? "hello";
+    const story = SCRIPT === "story" && STORY[Object.keys(STORY).find((name) => content.includes(name)) ?? ""];
     if (story) await story({
-      say: (update) => say(sessionId, update),
+      emit: (update) => emit(sessionId, update),
       cwd: session.cwd,
       wait: (name) => released(session.cwd, () => session.cancelled, name),
     });
-    else if (words.startsWith("repeat: ")) say(sessionId, chunk(words.slice("repeat: ".length)));
+    else if (content.startsWith("repeat: ")) emit(sessionId, chunk(content.slice("repeat: ".length)));
     else await SCENES[scene]?.(sessionId, session.cwd, () => session.cancelled);
     return { stopReason: session.cancelled ? "cancelled" : "end_turn" };
   },

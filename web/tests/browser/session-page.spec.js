@@ -68,7 +68,7 @@ test("a command says that it prints nothing before its end, until its agent has 
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "run the tests");
-  await expect(frame.locator(".tool-silent")).toHaveText("No output until it ends");
+  await expect(frame.locator(".tool-silent")).toHaveText("Output appears when it ends");
   app.release("ferry");
   await finished(frame);
   await expect(frame.locator(".tool-silent")).toBeHidden();

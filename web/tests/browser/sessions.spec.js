@@ -169,9 +169,9 @@ test("TC-2.4b: archiving closes the session's tab", async ({ shell }) => {
 test("TC-2.5a, TC-2.5b: after a restart the sessions and their history are there, and what was archived is not", async (
   { app, shell, quiet },
 ) => {
-  for (const words of ["hello one", "hello two", "hello three"]) {
+  for (const text of ["hello one", "hello two", "hello three"]) {
     const frame = await newSession(shell, "ferry");
-    await send(frame, words);
+    await send(frame, text);
     await finished(frame);
   }
   await sessionRow(shell, "hello two").focus();

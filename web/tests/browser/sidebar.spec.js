@@ -8,11 +8,11 @@ import { writeSessions } from "./saved-history.js";
  * Sessions whose turns are held, and another one in view.
  * @param {Page} page
  * @param {import("./app.js").App} app
- * @param {string[]} words
+ * @param {string[]} messages
  */
-async function holdAll(page, app, words) {
+async function holdAll(page, app, messages) {
   for (const name of ["ferry", "atlas"]) await addProject(page, app.directory(name));
-  for (const one of words) {
+  for (const one of messages) {
     const frame = await newSession(page, "ferry");
     await send(frame, `hold ${one}`);
     await expect(frame.locator(".message")).toHaveText("The first part.");

@@ -2,12 +2,12 @@ import { addProject, current, expect, finished, newSession, send, sessionRow, ta
 
 /** @param {import("@playwright/test").Page} page */
 const order = (page) => page.locator(".tab .tab-title").allTextContents();
-/** @param {import("@playwright/test").Page} page @param {string[]} words */
-async function openAll(page, ...words) {
-  for (const word of words) {
+/** @param {import("@playwright/test").Page} page @param {string[]} messages */
+async function openAll(page, ...messages) {
+  for (const message of messages) {
     const frame = await newSession(page, "ferry");
-    await send(frame, `hello ${word}`);
-    await expect(tab(page, `hello ${word}`)).toBeVisible();
+    await send(frame, `hello ${message}`);
+    await expect(tab(page, `hello ${message}`)).toBeVisible();
     await finished(frame);
   }
 }

@@ -6,7 +6,7 @@ import {
   finished,
   newSession,
   projectRow,
-  routeLine,
+  routeSocket,
   send,
   sessionRow,
   tab,
@@ -18,11 +18,11 @@ import { writeSessions } from "./saved-history.js";
 
 /** @param {Page} page */
 const titles = (page) => page.locator(".tab .tab-title").allTextContents();
-/** @param {Page} page @param {string} project @param {string} words */
-async function talk(page, project, words) {
+/** @param {Page} page @param {string} project @param {string} text */
+async function sendIn(page, project, text) {
   const frame = await newSession(page, project);
-  await send(frame, words);
-  await expect(tab(page, words)).toBeVisible();
+  await send(frame, text);
+  await expect(tab(page, text)).toBeVisible();
   await finished(frame);
 }
 
@@ -35,7 +35,7 @@ test("each window keeps its own tabs over a reload, and a new one begins with th
   writeSessions(app, ["hello one", "hello two", "hello three"]);
   await app.start();
   await shell.goto(app.link);
-  for (const words of ["hello one", "hello two"]) await sessionRow(shell, words).click();
+  for (const text of ["hello one", "hello two"]) await sessionRow(shell, text).click();
   const other = await context.newPage();
   await other.goto(app.link);
   await expect.poll(() => titles(other)).toEqual(["hello one", "hello two"]);
@@ -63,8 +63,8 @@ test("TC-1.3b: a project removed while a window was away is gone from it, with i
 ) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
-  await talk(shell, "atlas", "hello atlas");
-  await talk(shell, "ferry", "hello ferry");
+  await sendIn(shell, "atlas", "hello atlas");
+  await sendIn(shell, "ferry", "hello ferry");
   const other = await context.newPage();
   await other.goto(app.link);
   await expect(sessionRow(other, "hello ferry")).toBeVisible();
@@ -92,7 +92,7 @@ test("with the server away nothing is said to be at work, and it is said again w
   { app, shell, quiet },
 ) => {
   await addProject(shell, app.directory("ferry"));
-  await talk(shell, "ferry", "hello one");
+  await sendIn(shell, "ferry", "hello one");
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
   await expect(frame.locator(".message")).toHaveText("The first part.");
@@ -107,32 +107,32 @@ test("with the server away nothing is said to be at work, and it is said again w
   await expect(shell.locator("#working-count")).toBeEmpty();
   await expect(working).toHaveCount(0);
   await expect(shell.locator('.glyph[data-attention="working"]')).toHaveCount(0);
-  await expect(shell.locator("#footer")).toContainText("Scripted: Not known");
+  await expect(shell.locator("#footer")).toContainText("Scripted: Unknown");
   await expect(shell.locator('#footer .dot[data-state="connected"]')).toHaveCount(0);
   await app.start();
   await expect(shell.locator("#offline")).toBeHidden();
-  await expect(shell.locator("#footer")).not.toContainText("Not known");
+  await expect(shell.locator("#footer")).not.toContainText("Unknown");
 });
 
 test("a session is complete after a lost connection, even if an old message comes first", async ({ app, page }) => {
-  let heard = "";
+  let lastUpsert = "";
   let opens = 0;
   let lose = false;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((message) => {
       const { type } = JSON.parse(String(message));
-      if (type === "session:upsert") heard = String(message);
+      if (type === "session:upsert") lastUpsert = String(message);
       if (type !== "session:history" || !lose) return socket.send(message);
       lose = false;
       opens += 1;
-      socket.send(heard);
+      socket.send(lastUpsert);
       void socket.close();
     });
   });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
-  await talk(page, "ferry", "hello one");
+  await sendIn(page, "ferry", "hello one");
   await send(current(page), "hello two");
   await finished(current(page));
   await tab(page, "hello one").click({ button: "middle" });
@@ -146,7 +146,7 @@ test("a session is complete after a lost connection, even if an old message come
 
 test("a theme chosen in one window is shown in the others, sessions and all", async ({ app, shell, context }) => {
   await addProject(shell, app.directory("ferry"));
-  await talk(shell, "ferry", "hello one");
+  await sendIn(shell, "ferry", "hello one");
   const other = await context.newPage();
   await other.goto(app.link);
   await expect(current(other).locator(".user-text")).toHaveText("hello one");

@@ -52,8 +52,8 @@ test("a message to an agent that is connected is never said to start it", async 
   await finished(frame);
   await frame.locator("#status-line").evaluate((node) => {
     const all = /** @type {any} */ (window);
-    all.said = [];
-    new MutationObserver(() => all.said.push(node.textContent)).observe(node, {
+    all.texts = [];
+    new MutationObserver(() => all.texts.push(node.textContent)).observe(node, {
       subtree: true,
       childList: true,
       characterData: true,
@@ -67,9 +67,9 @@ test("a message to an agent that is connected is never said to start it", async 
   await expect(frame.locator("#status-line")).toContainText("Working");
   app.release("ferry");
   await finished(frame);
-  const said = await frame.locator("body").evaluate(() => /** @type {any} */ (window).said);
-  expect(said.length).toBeGreaterThan(3);
-  expect(said.filter((/** @type {string} */ words) => /Starting/.test(words))).toEqual([]);
+  const texts = await frame.locator("body").evaluate(() => /** @type {any} */ (window).texts);
+  expect(texts.length).toBeGreaterThan(3);
+  expect(texts.filter((/** @type {string} */ text) => /Starting/.test(text))).toEqual([]);
 });
 
 test("text is copied where the browser gives the page no clipboard, and a failure is said", async (

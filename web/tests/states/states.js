@@ -69,7 +69,7 @@ function tabs(...views) {
 }
 
 const attention = h("table", { class: "states" }, h("thead", {},
-  h("tr", {}, ...["Glyph", "State", "Sidebar row", "Tab", "Enters when"].map((words) => h("th", {}, words)))),
+  h("tr", {}, ...["Glyph", "State", "Sidebar row", "Tab", "Enters when"].map((text) => h("th", {}, text)))),
   h("tbody", {},
     ...URGENCY.map((state) => h("tr", {},
       h("td", {}, h("span", { class: "glyphs" }, ...[16, 14, 12].map((size) => glyph(state, { size })))),
@@ -170,20 +170,20 @@ const statuses = h("div", { class: "card" }, ...[
   session({ record: { status: "completed", endedAt: ago(0), usage: { inputTokens: 70_000, outputTokens: 4000 } } }),
 ].map(statusLine));
 
-function composer(own, words = "") {
+function composer(own, text = "") {
   const root = h("div", { class: "composer-box" });
   const made = mountComposer(root, { session: own, send: async () => true, stop() {}, setOption() {} });
   made.draw();
   const input = root.querySelector("textarea");
-  input.value = words;
+  input.value = text;
   input.dispatchEvent(new Event("input"));
   return root;
 }
 const toasts = h("div", { class: "toasts here" });
 mountToasts(toasts, { giveBack() {} })("Session archived", { action: { label: "Undo", run() {} } });
-const chip = (state, words) => h("span", { class: "chip", "data-state": state },
+const chip = (state, text) => h("span", { class: "chip", "data-state": state },
   h("span", { class: "dot", "data-state": state }),
-  words);
+  text);
 const controls = h("div", { class: "card controls" },
   ...["primary", "secondary", "ghost"].map((kind) => h("button", { class: "button", type: "button", "data-kind": kind },
     kind[0].toUpperCase() + kind.slice(1))),
@@ -193,7 +193,7 @@ const controls = h("div", { class: "card controls" },
   chip("connected", "Connected"), chip("reconnecting", "Reconnecting"), chip("disconnected", "Disconnected"));
 
 const part = (title, area, ...nodes) => h("section", { class: `part ${area}` }, h("h2", {}, title), ...nodes);
-const caption = (words) => h("h3", {}, words);
+const caption = (text) => h("h3", {}, text);
 document.body.append(h("main", { class: "gallery" },
   part("Attention states, most urgent first", "attention", attention),
   part("Tool calls and thinking", "calls", h("div", { class: "card" }, calls)),

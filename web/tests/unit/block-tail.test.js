@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boxNew, sharedLength, tokens } from "../../portlet/block-tail.js";
+import { boxNewLines, keptLength, tokens } from "../../portlet/block-tail.js";
 
-test("the shared beginning ends where no tag and no entity is open", () => {
-  assert.equal(sharedLength("<p>one</p>", "<p>one two</p>"), 6);
-  assert.equal(sharedLength("<p>a</p>", "<p>a</pre>"), 4);
-  assert.equal(sharedLength("<p>a &lt;</p>", "<p>a &lb;</p>"), 5);
-  assert.equal(sharedLength("<i class=\"k\">", "<i class=\"f\">"), 0);
-  assert.equal(sharedLength("", "<p>"), 0);
-  assert.equal(sharedLength("<p>same</p>", "<p>same</p>"), 11);
-  for (const [a, b] of [["<p>xy</p>", "<p>xz</p>"], ["abc", "abd"]]) {
-    assert.equal(sharedLength(String(a), String(b)), sharedLength(String(b), String(a)));
-  }
+test("the kept beginning ends where no tag and no entity is open", () => {
+  assert.equal(keptLength("<p>one</p>", 6), 6);
+  assert.equal(keptLength("<p>a</p>", 7), 4);
+  assert.equal(keptLength("<p>a &lt;</p>", 7), 5);
+  assert.equal(keptLength("<i class=\"k\">", 10), 0);
+  assert.equal(keptLength("", 3), 0);
+  assert.equal(keptLength("<p>same</p>", 11), 11);
+  assert.equal(keptLength("<p>same</p>", 99), 11, "never more than there is");
+  assert.equal(keptLength("abc", 2), 2);
 });
 
 test("an end is read as tags and lengths of text, entities as one letter", () => {
@@ -32,10 +31,10 @@ test("lines that come many at once are boxed, from the start of one to the end o
   const comment = '<i class="c">/* a\n b */</i>\n';
   const lines = line.repeat(40) + comment;
   assert.equal(
-    boxNew(`y;\n${lines}<i class="k">le</i></code></pre>`),
+    boxNewLines(`y;\n${lines}<i class="k">le</i></code></pre>`),
     `y;\n<code-lines>${lines}</code-lines><i class="k">le</i></code></pre>`,
   );
-  assert.equal(boxNew(`y;\n${line}</code>`), `y;\n${line}</code>`, "few are not worth it");
+  assert.equal(boxNewLines(`y;\n${line}</code>`), `y;\n${line}</code>`, "few are not worth it");
   const one = `<i class="s">${"a\n".repeat(1000)}`;
-  assert.equal(boxNew(one), one);
+  assert.equal(boxNewLines(one), one);
 });

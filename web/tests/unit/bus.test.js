@@ -21,13 +21,17 @@ function openPage(parent) {
   });
 }
 
-/** What is heard of these events. @param {(heard: (...words: any[]) => void) => void} hear @param {object[]} events */
-function heardOf(hear, events) {
+/**
+ * What is heard of these events.
+ * @param {(received: (...words: any[]) => void) => void} listen
+ * @param {object[]} events
+ */
+function receivedBy(listen, events) {
   /** @type {any[]} */
-  const heard = [];
-  hear((...words) => heard.push(words));
+  const received = [];
+  listen((...args) => received.push(args));
   for (const event of events) for (const ear of ears) ear(event);
-  return heard;
+  return received;
 }
 
 test("a portlet hears the shell of its own page and nobody else", () => {
@@ -42,12 +46,15 @@ test("a portlet hears the shell of its own page and nobody else", () => {
     { ...good, source: null },
     { ...good, source: page },
   ];
-  assert.deepEqual(heardOf(listenToShell, [...foreign, good]), [[data]]);
+  assert.deepEqual(receivedBy(listenToShell, [...foreign, good]), [[data]]);
 });
 
 test("a page that is no portlet hears no shell, not even itself", () => {
   openPage(null);
-  assert.deepEqual(heardOf(listenToShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]), []);
+  assert.deepEqual(
+    receivedBy(listenToShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]),
+    [],
+  );
 });
 
 test("the shell hears windows of its own origin only, and is told which one spoke", () => {
@@ -55,7 +62,7 @@ test("the shell hears windows of its own origin only, and is told which one spok
   const data = { kind: "ready" };
   const good = { origin: HOME, source: stranger, data };
   const foreign = [{ ...good, origin: "http://localhost:3000" }, { ...good, origin: "" }, { ...good, source: null }];
-  assert.deepEqual(heardOf(listenToPortlets, [...foreign, good]), [[stranger, data]]);
+  assert.deepEqual(receivedBy(listenToPortlets, [...foreign, good]), [[stranger, data]]);
 });
 
 test("what has not the shape of a message is let go", () => {
@@ -79,18 +86,22 @@ test("what has not the shape of a message is let go", () => {
     { kind: "server", messages: "x" },
   ];
   for (const data of shapes) {
-    assert.deepEqual(heardOf(listenToPortlets, [{ origin: HOME, source: stranger, data }]), [], JSON.stringify(data));
-    assert.deepEqual(heardOf(listenToShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
+    assert.deepEqual(
+      receivedBy(listenToPortlets, [{ origin: HOME, source: stranger, data }]),
+      [],
+      JSON.stringify(data),
+    );
+    assert.deepEqual(receivedBy(listenToShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
   }
 });
 
 test("a portlet is told by its own origin, so that a page in its place hears nothing", () => {
   openPage(null);
   /** @type {any[]} */
-  const told = [];
+  const sent = [];
   sendToPortlet(
-    /** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...words) => told.push(words) }),
+    /** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...args) => sent.push(args) }),
     { kind: "online", online: true },
   );
-  assert.deepEqual(told, [[{ kind: "online", online: true }, HOME]]);
+  assert.deepEqual(sent, [[{ kind: "online", online: true }, HOME]]);
 });

@@ -8,12 +8,12 @@ import { renamedOf } from "../../portlet/match-items.js";
  */
 function talk(turns) {
   const items = new Map(
-    Object.values(turns).flatMap((words) => Object.entries(words).map(([id, text]) => [id, /** @type {any} */ (
+    Object.values(turns).flatMap((texts) => Object.entries(texts).map(([id, text]) => [id, /** @type {any} */ (
       text.startsWith("$")
         ? { type: "tool_call", toolName: "run", toolArguments: { command: text } }
         : { type: "message", origin: text.startsWith("?") ? "user" : "agent", text })])),
   );
-  return { items, turns: Object.entries(turns).map(([id, words]) => ({ id, items: Object.keys(words) })) };
+  return { items, turns: Object.entries(turns).map(([id, texts]) => ({ id, items: Object.keys(texts) })) };
 }
 const plain = (/** @type {ReturnType<typeof renamedOf>} */ { items, turns }) => ({
   items: Object.fromEntries(items),

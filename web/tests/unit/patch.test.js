@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { applyBlocks, joinPatches, joinUpserts, mergeUpsert } from "../../shared/patch.js";
+import { applyBlocks, joinPatches, joinUpserts, mergeUpsert, takeBlockChange } from "../../shared/patch.js";
 import { goldens } from "./goldens.js";
 
 const [, message] = /** @type {[string, any]} */ (goldens("upsert.message")[0]);
@@ -141,13 +141,13 @@ test("what begins, what ends, another item, a gap and a call are told apart", ()
 });
 
 test("what is read from history claims no duration, whenever it was sent; what came live has its own", () => {
-  const past = mergeUpsert(undefined, {
+  const finished = mergeUpsert(undefined, {
     ...message,
     status: "complete",
     sourceTimestamp: "2026-11-15T21:00:00.000Z",
     emittedAt: "2026-11-15T21:08:23.000Z",
   });
-  assert.equal(past.changedAt, past.startedAt);
+  assert.equal(finished.changedAt, finished.startedAt);
   const { sourceTimestamp: _, ...untimed } = message;
   assert.equal(
     mergeUpsert(undefined, { ...untimed, status: "complete" }).startedAt,
@@ -157,4 +157,25 @@ test("what is read from history claims no duration, whenever it was sent; what c
   const begun = mergeUpsert(undefined, { ...message, status: "create", sourceTimestamp: "2026-11-15T21:00:00.000Z" });
   const ended = mergeUpsert(begun, { ...message, status: "complete", sourceTimestamp: "2026-11-15T21:00:07.000Z" });
   assert.equal(Date.parse(ended.changedAt) - Date.parse(ended.startedAt), 7000);
+});
+
+test("what is drawn next starts at the first change since it was last drawn", () => {
+  const upsert = (/** @type {import("../../shared/protocol.js").BlockPatch} */ blocks) =>
+    /** @type {any} */ ({
+      type: "message",
+      itemId: "i",
+      turnId: "t",
+      status: "update",
+      content: "",
+      contentFrom: 0,
+      blocks,
+    });
+  let item = mergeUpsert(undefined, upsert({ from: 0, keep: 0, html: ["<p>a</p>", "<p>b</p>"] }));
+  assert.deepEqual(takeBlockChange(item), { from: 0, keep: 0 });
+  assert.deepEqual(takeBlockChange(item), { from: Infinity, keep: 0 }, "nothing changed since");
+  item = mergeUpsert(item, upsert({ from: 1, keep: 4, html: ["c</p>"] }));
+  item = mergeUpsert(item, upsert({ from: 1, keep: 3, html: ["bd</p>"] }));
+  item = mergeUpsert(item, upsert({ from: 2, keep: 0, html: ["<p>e</p>"] }));
+  assert.deepEqual(takeBlockChange(item), { from: 1, keep: 3 });
+  assert.deepEqual(item.html, ["<p>a</p>", "<p>bd</p>", "<p>e</p>"]);
 });

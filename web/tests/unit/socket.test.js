@@ -31,7 +31,7 @@ function page({ letIn, silent = () => false }) {
         } else this.dispatchEvent(new Event("close"));
       });
     }
-    // A peer that says nothing does not answer a close either: no event follows.
+    // A server that sends nothing does not answer a close either: no event follows.
     close() {
       closed.push(Date.now());
     }
@@ -67,14 +67,14 @@ test("a window that is not let in asks ever more rarely, and comes back at once 
   t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   let letIn = false;
   let opened = 0;
-  const told = /** @type {boolean[]} */ ([]);
+  const refusals = /** @type {boolean[]} */ ([]);
   const { tries, listeners } = page({ letIn: () => letIn });
   const { createSocket } = await import("../../shell/socket.js");
-  createSocket({ heard() {}, opened: () => (opened += 1), lost: (refused) => told.push(refused) }).connect();
+  createSocket({ onFrame() {}, opened: () => (opened += 1), lost: (refused) => refusals.push(refused) }).connect();
   await pass(t, 60_000);
   const pauses = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
   assert.deepEqual(pauses.slice(0, 5), [500, 1500, 5000, 10_000, 30_000]);
-  assert.deepEqual(told.slice(0, 2), [false, true]);
+  assert.deepEqual(refusals.slice(0, 2), [false, true]);
   assert.equal(opened, 0);
   letIn = true;
   listeners.focus?.();
@@ -86,7 +86,7 @@ test("what is asked before the server greets is refused only when it does not", 
   t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   page({ letIn: () => false });
   const { createSocket } = await import("../../shell/socket.js");
-  const socket = createSocket({ heard() {}, opened() {}, lost() {} });
+  const socket = createSocket({ onFrame() {}, opened() {}, lost() {} });
   socket.connect();
   await assert.rejects(socket.request({ type: "project:list" }), { message: "Liminal Builder is not running." });
   await assert.rejects(socket.request({ type: "project:list" }), { message: "Liminal Builder is not running." });
@@ -98,14 +98,14 @@ test("a server that never greets fails what waits after ten seconds, and is trie
   let opened = 0;
   const { tries, closed } = page({ letIn: () => true, silent: () => silent });
   const { createSocket } = await import("../../shell/socket.js");
-  const socket = createSocket({ heard() {}, opened: () => (opened += 1), lost() {} });
+  const socket = createSocket({ onFrame() {}, opened: () => (opened += 1), lost() {} });
   socket.connect();
   let failure = "";
   socket.request({ type: "project:list" }).catch((error) => (failure = error.message));
   await pass(t, 9_500);
   assert.deepEqual([failure, closed.length], ["", 0]);
   await pass(t, 500);
-  assert.match(failure, /^Liminal Builder does not answer\./);
+  assert.match(failure, /^Liminal Builder is not responding\./);
   assert.equal(closed.length, 1);
   silent = false;
   await pass(t, 2_000);

@@ -21,7 +21,7 @@ test("TC-2.1a: ages read as people say them", () => {
     [400 * DAY, "1y"],
     [800 * DAY, "2y"],
   ]);
-  for (const [ms, words] of table) assert.equal(ago(ms), words);
+  for (const [ms, text] of table) assert.equal(ago(ms), text);
 });
 
 test("a clock that is ahead and a time that is none read as now", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { projectPath, shortPath } from "../../shared/paths.js";
 import { mergeUpsert } from "../../shared/patch.js";
-import { flow } from "../../portlet/group-items.js";
+import { groupItems } from "../../portlet/group-items.js";
 import { createSession } from "../../portlet/session.js";
 import { groupLabel, isQuiet, linesRead, permissionLabel, stateOf, labelOf } from "../../portlet/tool-labels.js";
 import { goldens } from "./goldens.js";
@@ -52,9 +52,9 @@ test("TC-3.3c: a failed or interrupted call is never quiet", () => {
 
 test("three quiet calls in a row fold into one line, two do not", () => {
   const reads = ["1", "2", "3"].map((itemId) => call("read", { itemId }));
-  assert.equal(flow(reads).length, 1);
-  assert.equal(flow(reads.slice(0, 2)).length, 2);
-  assert.equal(flow([...reads.slice(0, 2), call("execute"), reads[2]]).length, 4);
+  assert.equal(groupItems(reads).length, 1);
+  assert.equal(groupItems(reads.slice(0, 2)).length, 2);
+  assert.equal(groupItems([...reads.slice(0, 2), call("execute"), reads[2]]).length, 4);
   assert.equal(groupLabel([...reads, call("search")]), "3 files, 1 search");
 });
 
