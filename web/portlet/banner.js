@@ -54,7 +54,7 @@ export function mountBanners(root, { session, reconnect, retry }) {
     const same = [...root.children].map((node) => /** @type {HTMLElement} */ (node).dataset.key).join()
       === banners.map(({ key }) => key).join();
     drawn = now;
-    // Only the countdown changed: the words do, the buttons and focus stay.
+    // Only the countdown changed: update the text, keep the buttons and focus.
     if (same) banners.forEach((banner, at) => fill(/** @type {HTMLElement} */ (root.children[at]), banner));
     else reconcile(root, banners.map(create));
   }
@@ -127,7 +127,7 @@ function bannersOf({ context, failed, error, loaded, online }, retryMs) {
       action: { name: "reconnect", label: "Reconnect now", primary: false },
     }];
   }
-  // Nothing could be shown yet: why not is the news.
+  // Nothing is shown yet: the reason comes first.
   if (failed && !loaded) return [loadFailure(failed, "No conversation could be shown.", context)];
   if (connection === "disconnected") {
     return [{

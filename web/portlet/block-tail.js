@@ -1,13 +1,13 @@
-// block-tail.js: changes only the end of a block that is still being written. The block's HTML is the server's,
-// strictly spelled; what is not understood is answered with `null`, and the block is drawn anew.
+// block-tail.js: changes only the end of a block that is still being written. The block's HTML comes from the server in
+// a strict form. Where it cannot be parsed, the result is `null` and the block is redrawn.
 
 const TOKEN = /<(\/?)([a-z][a-z0-9]*)((?:\s[^<>]*)?)>|[^<]+/gy;
 const VOID = new Set(["br", "hr", "img"]);
 const ENTITY = /&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi;
 
-/** The browser measures a run of words anew when it grows; a longer one goes on in a new run. */
+/** The browser re-measures a text run when it grows, so a run longer than this continues in a new one. */
 const RUN_MAX = 1000;
-/** A box around lines of code, see content.css. The server writes no such element. */
+/** A box around lines of code, see content.css. The server never emits this element. */
 const LINES = "code-lines";
 
 /** @typedef {{ kind: "open" | "close" | "void" | "text", length: number }} Token */
@@ -45,9 +45,9 @@ export function tokens(html) {
 }
 
 /**
- * Takes the end of what `root` shows away again.
+ * Removes the end of what `root` shows.
  * @param {Element} root
- * @param {string} html The end to take away.
+ * @param {string} html The end to remove.
  * @returns {Element | null} The element that was open there.
  */
 export function removeTail(root, html) {
@@ -73,7 +73,7 @@ export function removeTail(root, html) {
 }
 
 /**
- * Takes so many letters away at the end; what was one text for the server may be several here.
+ * Removes this many characters at the end; one text of the server may be several nodes here.
  * @param {Element} root
  * @param {number} length
  */
@@ -89,7 +89,7 @@ function takeText(root, length) {
   return true;
 }
 
-/** The last node the server knows of. @param {Element} root */
+/** The last node that came from the server. @param {Element} root */
 function lastOf(root) {
   for (let last = root.lastChild; last; last = root.lastChild) {
     if (isBox(last)) last.replaceWith(...last.childNodes);
@@ -100,23 +100,23 @@ function lastOf(root) {
   return null;
 }
 
-/** Takes out what was put between the runs of a block, when it is finished. @param {Element} block */
+/** Joins the text runs of a finished block again. @param {Element} block */
 export function joinRuns(block) {
   const joints = block.querySelectorAll("wbr");
   for (const joint of joints) joint.remove();
   if (joints.length) block.normalize();
 }
 
-/** What a block shows, without the boxes around lines: they stay, since they cannot be seen. @param {Element} block */
+/** A block's HTML without the boxes around lines; the boxes themselves are invisible and stay. @param {Element} block */
 export const shownHtml = (block) => block.innerHTML.replaceAll(`<${LINES}>`, "").replaceAll(`</${LINES}>`, "");
 
 /**
- * Puts the complete lines of code among these siblings, which start at the start of one, into a box of their own, so
- * that the browser need not lay them out again when more come below.
+ * Puts the complete lines of code among these siblings into a box, so that the browser need not lay them out again
+ * when more lines follow. The first sibling starts a line.
  * @param {ChildNode[]} nodes
  */
 function boxLines(nodes) {
-  // What is at the very end may be taken back.
+  // The last node may still be removed.
   const lines = nodes.slice(0, -1);
   while (lines.length && !lines.at(-1)?.textContent?.includes("\n")) lines.pop();
   const last = lines.at(-1);
@@ -128,8 +128,8 @@ function boxLines(nodes) {
 }
 
 /**
- * Lines that come many at once are boxed before the browser has seen them: what is moved later costs it twice.
- * @param {string} html Of code, from anywhere in a line.
+ * Boxes many new lines before they are inserted: moving them later would cost a second layout.
+ * @param {string} html Code, from anywhere in a line.
  */
 export function boxNewLines(html) {
   let depth = 0;
@@ -148,7 +148,7 @@ export function boxNewLines(html) {
     : `${html.slice(0, from)}<${LINES}>${html.slice(from, to)}</${LINES}>${html.slice(to)}`;
 }
 
-/** Lines that came one by one. @param {Element} code */
+/** Boxes lines that arrived one by one. @param {Element} code */
 function boxOldLines(code) {
   /** @type {ChildNode[]} Everything since the last box. */
   const loose = [];
@@ -164,7 +164,7 @@ function boxOldLines(code) {
 const isBox = (node) => node instanceof Element && node.localName === LINES;
 
 /**
- * The tags that are open from `root` down to `at`, to be put before a new end so that it is read in its place.
+ * The tags that are open from `root` down to `at`. Put before a new end, they make it parse in its place.
  * @param {Element} root
  * @param {Element} at
  */
@@ -177,7 +177,7 @@ export function openTags(root, at) {
 }
 
 /**
- * Puts what was read after those tags where they are open.
+ * Appends what was parsed after those tags at the open elements.
  * @param {Element} root
  * @param {Element} at
  * @param {ParentNode & Node} read
@@ -205,11 +205,11 @@ export function appendTail(root, at, read) {
 }
 
 /**
- * Continues a run of words. Where it has become long, it ends behind the next space, where a line may break anyway: so
- * nothing looks different.
+ * Continues a text run. A long run ends after the next space, where a line may break anyway, so nothing looks
+ * different.
  * @param {Text} last
  * @param {Text} more
- * @returns {boolean} All of it; else `more` has the rest.
+ * @returns {boolean} Whether all of `more` was used; otherwise it holds the rest.
  */
 function continueText(last, more) {
   const end = last.length > RUN_MAX && !last.parentElement?.closest("pre") ? more.data.indexOf(" ") + 1 : 0;

@@ -66,7 +66,7 @@ export function mountCommandList(root, { input, commands, onPick }) {
 
   return {
     draw,
-    /** @param {KeyboardEvent} event @returns {boolean} The key was for the list. */
+    /** @param {KeyboardEvent} event @returns {boolean} Whether the list handled the key. */
     key(event) {
       if (found.length === 0) return false;
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

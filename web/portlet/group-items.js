@@ -1,11 +1,11 @@
-// group-items.js: in what order and in what groups the items of a turn are shown. Pure.
+// group-items.js: the order and the groups in which the items of a turn are shown. Pure.
 import { isExploring } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
 /** @typedef {{ item: Item } | { group: ToolItem[] }} Step */
 
-/** So many quiet calls in a row fold into one line. */
+/** This many quiet calls in a row fold into one line. */
 const GROUP_MIN = 3;
 
 /**
@@ -34,6 +34,6 @@ export function groupItems(items) {
   return steps;
 }
 
-/** Finished words that are none. @param {Item} item */
+/** A finished text item without text. @param {Item} item */
 const isEmpty = (item) =>
   item.type !== "tool_call" && item.text === "" && item.html.length === 0 && item.status === "complete";

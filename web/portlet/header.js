@@ -1,4 +1,4 @@
-// header.js: title, place, connection, and what can be done with the session.
+// header.js: title, directory, branch, connection, and the session's menu.
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { mod, nav } from "../shared/keys.js";
@@ -95,7 +95,7 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
 }
 
 /**
- * The mode and the model as they are now.
+ * The current mode and model.
  * @param {import("../shared/protocol.js").SessionFacts} facts
  * @returns {Record<string, string>}
  */

@@ -1,4 +1,4 @@
-// main.js: puts one session's page together and talks to the shell.
+// main.js: assembles one session's page and exchanges messages with the shell.
 import { listenToShell, sendToShell } from "../shared/bus.js";
 import { copyPromised, copyText } from "../shared/clipboard.js";
 import { isDemo } from "../shared/demo.js";
@@ -24,16 +24,16 @@ import { mountTranscript } from "./transcript.js";
 
 /** The rail stands beside the conversation from this width on. */
 const RAIL_FROM_PX = 980;
-/** How long "Esc again to stop" holds. */
+/** How long "Esc again to stop" is valid. */
 const ESCAPE_MS = 2000;
-/** A page that takes longer than this shows still lines meanwhile. */
+/** If loading takes longer than this, a skeleton is shown. */
 const SKELETON_MS = 150;
-/** Older items that come at once: few enough that one page is drawn within a frame or two. */
+/** Older items per page: few enough to draw within a frame or two. */
 const PAGE_ITEMS = 50;
-/** Older items that come at once to be copied, and are not drawn. */
+/** Older items per page when copying; these are not drawn. */
 const COPY_PAGE_ITEMS = 500;
-/** How long after older items could not be had they are asked for again. */
-const PAGE_AGAIN_MS = 5000;
+/** How long after a failure older items are requested again. */
+const PAGE_RETRY_MS = 5000;
 
 const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const root = byId("session");
@@ -178,7 +178,7 @@ async function pageOlder() {
   setTimeout(() => {
     paging = false;
     if (scroller.isNearTop()) void pageOlder();
-  }, PAGE_AGAIN_MS);
+  }, PAGE_RETRY_MS);
 }
 
 /** @param {string} itemId */
@@ -213,7 +213,7 @@ async function copyOrReport(text, node) {
 }
 
 /**
- * Everything that was said, also what this page has not loaded, oldest first.
+ * All items of the conversation, oldest first, including those this page has not loaded.
  * @returns {Promise<import("./session.js").Item[]>}
  */
 async function wholeHistory() {
@@ -264,7 +264,7 @@ const nothingHasFocus = () => document.activeElement === document.body || docume
 
 addEventListener("keydown", (event) => {
   const shortcut = shortcutOf(event);
-  // Text typed before anything has focus is meant for the agent; the key goes on to where focus is now.
+  // Text typed while nothing has focus is meant for the agent: focusing the input makes the key go there.
   if (!shortcut && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && nothingHasFocus()) {
     composer.focus();
   }
@@ -276,7 +276,7 @@ addEventListener("keydown", (event) => {
     if (name === "rail") toggleRail();
     else sendToShell({ kind: "shortcut", name, index: shortcut.index ?? null });
   } else if (event.key === "Escape" && !event.defaultPrevented && session.running()) {
-    // Who writes may mean the text; anywhere else the key means the turn.
+    // In the input, Esc may be meant for the text; elsewhere it stops the turn.
     if (!composer.hasFocus() || Date.now() < escapeUntil) void stop();
     else {
       escapeUntil = Date.now() + ESCAPE_MS;
@@ -291,7 +291,7 @@ addEventListener("resize", () => {
   draw();
 });
 
-/** The page may have been loaded long before it gets its session. */
+/** The page may be preloaded long before it gets a session. */
 function begin() {
   railWanted = load("rail-hidden") !== true;
   setTimeout(() => {
@@ -312,12 +312,12 @@ listenToShell((message) => {
     case "theme": return showTheme(message.theme);
     case "focus":
       if (message.target === "log") return log.focus();
-      // `lost`: only what nothing else in here has.
+      // `lost`: focus the input only if nothing else in this page has focus.
       return message.target === "input" || nothingHasFocus() ? composer.focus() : undefined;
     case "command":
       if (message.name === "rail") toggleRail();
       if (message.name === "copy-conversation") {
-        // The palette had the focus, and only a page that has it may write to the clipboard.
+        // The palette had focus, and only the focused page may write to the clipboard.
         window.focus();
         void copyConversation();
       }

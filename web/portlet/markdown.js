@@ -1,5 +1,4 @@
-// markdown.js: a conversation as markdown, to be copied: what the user wrote, what the agent answered, and its tool
-// calls in short. Pure.
+// markdown.js: a conversation as markdown, for copying: user messages, answers, and tool calls in short. Pure.
 import { stateOf, labelOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Item} Item */
@@ -14,7 +13,7 @@ import { stateOf, labelOf } from "./tool-labels.js";
  * }} Conversation
  */
 
-/** Lines of a tool's output that are copied with its call. */
+/** How many lines of a tool's output are copied. */
 const OUTPUT_LINES_MAX = 12;
 
 /** Everything the agent wrote in these items, without its tools. @param {Item[]} items */
@@ -65,7 +64,7 @@ function callBlock(call, place) {
   return fenced([`${[verb, target].filter(Boolean).join(" ")}${note}`, ...output].join("\n"));
 }
 
-/** In a fence that nothing in the text ends. @param {string} text */
+/** Wraps text in a fence longer than any run of backticks in it. @param {string} text */
 function fenced(text) {
   const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(Math.max(3, longest + 1));

@@ -1,5 +1,5 @@
-// match-items.js: which items of a fresh history are those that are shown already. Another run of the server may know
-// the same words by other ids. Pure.
+// match-items.js: which items of a fresh history are already shown. Another run of the server may give the same items
+// other ids. Pure.
 
 /** @typedef {import("../shared/patch.js").Item} Item */
 /** @typedef {{ id: string, items: string[] }} Turn */

@@ -1,5 +1,5 @@
-// options.js: what can be switched at an agent. Mode and model have a menu each; all others are in one menu under their
-// names, and where there is little room one menu holds everything.
+// options.js: the agent's options. Mode and model have a menu each; all others share one menu. In a narrow window one
+// menu holds everything.
 import { closest, h, reconcile } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { openMenu } from "../shared/menu.js";
@@ -23,7 +23,7 @@ export function mountOptions(root, { session, setOption }) {
   const offered = () => (session.state.facts.options ?? [])
     .filter(({ choices }) => choices.length > 0)
     .sort((a, b) => ORDER.indexOf(a.category) - ORDER.indexOf(b.category));
-  /** Those with a button of their own. @param {ConfigOption} option */
+  /** Options with their own button. @param {ConfigOption} option */
   const isOwn = ({ category }) => !narrow.matches && (category === "mode" || category === "model");
 
   /** @param {ConfigOption} option @returns {MenuEntry[]} */
@@ -60,7 +60,7 @@ export function mountOptions(root, { session, setOption }) {
     h("span", { class: "truncate" }, valueName(option)),
     icon("chevron-down"));
 
-  /** One for all of these, with what they are set to. @param {ConfigOption[]} options @param {boolean} disabled */
+  /** One button for several options; its title lists their values. @param {ConfigOption[]} options @param {boolean} disabled */
   function sharedButton(options, disabled) {
     const values = options.map((option) => `${option.name}: ${valueName(option)}`);
     const label = values.length === 1 ? (values[0] ?? "") : "Options";

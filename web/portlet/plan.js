@@ -35,7 +35,7 @@ export function mountPlan({ rail, strip }, { session, reveal }) {
     draw(true, false);
   });
 
-  /** @param {boolean} narrow @param {boolean} wanted The rail is not switched off. */
+  /** @param {boolean} narrow @param {boolean} wanted The user has not hidden the rail. */
   function draw(narrow, wanted) {
     const plan = session.state.facts.plan ?? [];
     const place = session.state.context?.project?.path ?? "";
@@ -69,10 +69,8 @@ function planPart(plan, done) {
     "aria-valuenow": done,
   }, h("span"));
   bar.style.setProperty("--done", String(done / plan.length));
-  return h("section", {}, h("h2", {},
-    icon("list"),
-    h("span", {}, "Plan"),
-    h("span", { class: "rail-count tabular" }, `${done} of ${plan.length}`)), bar, planList(plan));
+  const count = h("span", { class: "rail-count tabular" }, `${done} of ${plan.length}`);
+  return h("section", {}, h("h2", {}, icon("list"), h("span", {}, "Plan"), count), bar, planList(plan));
 }
 
 /** @param {import("../shared/protocol.js").PlanEntry[]} plan */
@@ -80,7 +78,8 @@ function planList(plan) {
   return h("ol", { class: "plan-list" }, ...plan.map(({ content, status }) => h("li", { "data-status": status },
     status === "in_progress"
       ? glyph("working", { label: "Current" })
-      : icon(status === "completed" ? "circle-check" : "circle"), h("span", { dir: "auto" }, content),
+      : icon(status === "completed" ? "circle-check" : "circle"),
+    h("span", { dir: "auto" }, content),
     status === "completed" ? h("span", { class: "visually-hidden" }, "done") : null)));
 }
 
@@ -115,7 +114,7 @@ const counts = (added, removed) => h("span", { class: "rail-count mono" },
   added ? h("span", { class: "tool-added" }, `+${added}`) : null,
   removed ? h("span", { class: "tool-removed" }, `−${removed}`) : null);
 
-/** Files changed, by what the edits say. @param {Session} session @returns {Change[]} */
+/** The changed files, summed over all edits. @param {Session} session @returns {Change[]} */
 export function changesOf({ state }) {
   /** @type {Map<string, Change>} */
   const found = new Map();

@@ -1,4 +1,4 @@
-// requests.js: what this portlet asks of the server, through the shell.
+// requests.js: this portlet's requests to the server, sent through the shell.
 import { sendToShell } from "../shared/bus.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
@@ -9,7 +9,7 @@ export function createRequests() {
   const waiting = new Map();
   let next = 1;
   return {
-    /** @param {ClientMessage} message @returns {Promise<ServerFrame>} An error is an answer too. */
+    /** @param {ClientMessage} message @returns {Promise<ServerFrame>} Resolves with errors too; never rejects. */
     ask: (message) => new Promise((resolve) => {
       const id = next++;
       waiting.set(id, resolve);

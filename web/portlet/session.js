@@ -1,4 +1,4 @@
-// session.js: one session as this portlet knows it. Messages change it at once; who draws is told once per frame.
+// session.js: this portlet's copy of its session. Messages change it at once; `changed` schedules a redraw.
 import { mergeUpsert } from "../shared/patch.js";
 import { renamedOf } from "./match-items.js";
 
@@ -11,7 +11,7 @@ import { renamedOf } from "./match-items.js";
 /** @typedef {import("../shared/bus.js").Context} Context */
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /**
- * A turn and its items in order; `record` is missing for items whose turn we know nothing of.
+ * A turn and its items in order; `record` is missing if the server sent none for the turn.
  * @typedef {{ id: string, items: string[], record?: TurnRecord }} Turn
  */
 /** @typedef {ReturnType<typeof createSession>} Session */
@@ -27,24 +27,24 @@ export function createSession(changed) {
     turns: [],
     /** @type {SessionFacts} */
     facts: {},
-    /** Counts changes to edits, so that the list of changed files is made only when it may differ. */
+    /** Counts changes to edits, so that the list of changed files is rebuilt only when needed. */
     edits: 0,
     /** There are older items. */
     more: false,
     loaded: false,
     online: true,
-    /** Since the server was away, it has not said how this session stands. */
+    /** The server has not sent this session's state since the connection was lost. */
     stale: false,
     /** Why it could not be loaded. @type {ErrorMessage | null} */
     failed: null,
-    /** The last error that came without being asked for. @type {ErrorMessage | null} */
+    /** The last error that answers no request. @type {ErrorMessage | null} */
     error: null,
-    /** A message on its way, not yet confirmed. @type {string | null} */
+    /** A message being sent, not yet confirmed. @type {string | null} */
     pending: null,
   };
   /**
-   * What changed since it was last drawn. `all` when the whole was said anew; what of it was there before, under other
-   * ids, is in `renamed`.
+   * What changed since the last draw. `all`: the whole history was replaced; `renamed` maps items that were already
+   * shown under other ids.
    */
   const dirty = {
     all: false,
@@ -129,7 +129,7 @@ export function createSession(changed) {
       state.facts = {};
       state.more = history.more;
     }
-    // A turn is shown where its items are; one without any on this page only if it still runs.
+    // A turn is shown where its items are; one without items on this page only if it is running.
     history.entries.forEach(put);
     if (fresh) dirty.renamed.push(renamedOf({ items, turns }, state));
     for (const record of history.turns) {
@@ -143,7 +143,7 @@ export function createSession(changed) {
     state.pending = null;
   }
 
-  /** Older items, above what is there. @param {Upsert[]} entries @param {boolean} more */
+  /** Adds older items at the top. @param {Upsert[]} entries @param {boolean} more */
   function prepend(entries, more) {
     const fresh = entries.filter(({ itemId }) => !state.items.has(itemId));
     for (const upsert of [...fresh].reverse()) {
@@ -194,9 +194,9 @@ export function createSession(changed) {
       if (!state.online) state.stale = true;
       changed();
     },
-    /** The turn that runs, as far as the server says so. */
+    /** The running turn, if the server reports one. */
     running: () => (state.stale ? undefined : state.turns.findLast((one) => one.record?.status === "running")),
-    /** The newest item's kind says what the agent is at. */
+    /** The newest item shows what the agent is doing. */
     lastItem: () => state.items.get(state.turns.at(-1)?.items.at(-1) ?? ""),
     drawn() {
       dirty.all = false;

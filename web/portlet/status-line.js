@@ -1,4 +1,4 @@
-// status-line.js: the line above the input: what goes on, or how the last turn ended.
+// status-line.js: the line above the input: what is going on, or how the last turn ended.
 import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph } from "../shared/icons.js";
 import { compact, elapsed } from "../shared/time.js";
@@ -97,16 +97,16 @@ export function statusOf(session, now) {
       actions: [],
     };
   }
-  if (state.stale && !state.failed) return { ...quiet, meta: "Reading the conversation" };
+  if (state.stale && !state.failed) return { ...quiet, meta: "Loading the conversation" };
   if (connection === "starting" || (state.pending !== null && connection === "idle")) {
     return { attention: "starting", text: `Starting ${agentName(context)}`, meta: "", actions: [] };
   }
   if (state.pending !== null) return { ...quiet, meta: "Sending" };
-  // A notice between turns belongs to none.
+  // A notice between turns belongs to no turn.
   const last = state.turns.findLast((turn) => turn.record);
   const record = last?.record;
   if (!last || !record) return quiet;
-  // Why is said once, in the conversation.
+  // The reason is shown once, in the conversation.
   if (record.status === "error") return { attention: "error", text: "Turn failed", meta: "", actions: ["retry"] };
   if (record.status === "cancelled") return { ...quiet, meta: "Stopped" };
   if (!record.endedAt || !record.startedAt) return quiet;
@@ -123,7 +123,7 @@ export function statusOf(session, now) {
   return { ...quiet, meta: parts.filter(Boolean).join(" · ") };
 }
 
-/** What the agent is at, by its newest item. @param {Session} session */
+/** What the agent is doing, judging by its newest item. @param {Session} session */
 function doing(session) {
   const item = session.lastItem();
   if (!item || item.status === "complete" || item.status === "error") return "";

@@ -5,7 +5,7 @@ import { projectPath } from "../shared/paths.js";
 /** @typedef {Extract<Upsert, { type: "tool_call" }>} ToolCall */
 /** @typedef {"running" | "done" | "failed" | "interrupted"} ToolState */
 
-/** @type {Record<string, [string, string, string]>} Icon, words while it runs, words after. */
+/** @type {Record<string, [string, string, string]>} Icon, verb while it runs, verb afterwards. */
 const KINDS = {
   read: ["file", "Read", "Read"],
   edit: ["pencil", "Edit", "Edit"],
@@ -30,14 +30,14 @@ export function stateOf(call) {
 /** @param {ToolCall} call */
 export const kindOf = (call) => call.tool?.kind ?? "other";
 
-/** Finished ones of these are one quiet line. @param {ToolCall} call */
+/** Calls that are shown as one quiet line. @param {ToolCall} call */
 export function isQuiet(call) {
   const state = stateOf(call);
   if (state === "failed" || state === "interrupted") return false;
   return !["edit", "delete", "move", "execute", "agent"].includes(kindOf(call));
 }
 
-/** Finished ones of these fold together. @param {ToolCall} call */
+/** Finished calls that fold into a group. @param {ToolCall} call */
 export const isExploring = (call) => ["read", "search", "fetch"].includes(kindOf(call)) && stateOf(call) === "done";
 
 /**
@@ -49,7 +49,7 @@ export function labelOf(call, { root, home }) {
   const kind = kindOf(call);
   const [icon, now, then] = KINDS[kind] ?? ["wrench", "", ""];
   const creates = kind === "edit" && /^(write|create)/i.test(call.toolName);
-  // What was interrupted was not done.
+  // An interrupted call was not completed.
   const isDone = stateOf(call) === "done" || stateOf(call) === "failed";
   const verb = creates ? "Create" : (isDone ? then : now) || call.toolName;
   const text = (/** @type {string} */ name) =>
@@ -62,13 +62,13 @@ export function labelOf(call, { root, home }) {
   if (["read", "edit", "delete", "move"].includes(kind) && path) {
     return { icon, verb, target: projectPath(path, root, home), isCode: true };
   }
-  const asked = text("pattern") || text("query") || text("url");
-  if (asked && (kind === "search" || kind === "fetch")) return { icon, verb, target: asked, isCode: true };
-  const said = call.tool?.title ?? "";
-  // "Edit x.ts" after our own "Edit" would say it twice.
-  const title = kind !== "other" && said.toLowerCase().startsWith(`${verb.toLowerCase()} `)
-    ? said.slice(verb.length + 1)
-    : said;
+  const query = text("pattern") || text("query") || text("url");
+  if (query && (kind === "search" || kind === "fetch")) return { icon, verb, target: query, isCode: true };
+  const own = call.tool?.title ?? "";
+  // "Edit x.ts" after our own "Edit" would repeat the verb.
+  const title = kind !== "other" && own.toLowerCase().startsWith(`${verb.toLowerCase()} `)
+    ? own.slice(verb.length + 1)
+    : own;
   if (title && title !== verb) {
     return { icon, verb: kind === "other" ? title : verb, target: kind === "other" ? "" : title, isCode: false };
   }
@@ -91,7 +91,7 @@ export function groupLabel(calls) {
 }
 
 /**
- * How long it took or takes, in ms.
+ * How long it took, or has been running, in ms.
  * @param {ToolCall & { startedAt: string, changedAt: string }} call
  * @param {number} now
  */
@@ -118,5 +118,5 @@ export function linesRead(call) {
   return first > 0 && count > 0 ? (count === 1 ? String(first) : `${first}–${first + count - 1}`) : "";
 }
 
-/** How leave was given. @param {ToolCall} call */
+/** How permission was decided. @param {ToolCall} call */
 export const permissionLabel = (call) => (call.tool?.permission ? PERMISSION[call.tool.permission.decision] : "");

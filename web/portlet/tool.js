@@ -8,9 +8,9 @@ import { isQuiet, kindOf, linesRead, permissionLabel, stateOf, timeOf, labelOf }
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
 /** @typedef {{ root: string, home: string }} Place */
-/** What the user chose for a call, over what would be. @type {WeakMap<HTMLElement, boolean>} */
+/** Whether the user opened or closed a call, overriding the default. @type {WeakMap<HTMLElement, boolean>} */
 const userToggled = new WeakMap();
-/** Lines of a diff that stay open. */
+/** Diffs up to this many lines are open by default. */
 const DIFF_LINES_MAX = 24;
 
 /** @param {string} itemId */
@@ -90,9 +90,9 @@ function drawEnd(end, item, now) {
     setAttribute(check, "aria-hidden", null);
   }
   if (failure) {
-    setText(failure, state === "interrupted" ? "Interrupted" : state === "failed" ? (exit ? `exit ${exit}`
-      : item.tool?.permission?.decision === "rejected" ? "Rejected"
-      : "Failed") : "");
+    const isRejected = item.tool?.permission?.decision === "rejected";
+    const reason = exit ? `exit ${exit}` : isRejected ? "Rejected" : "Failed";
+    setText(failure, state === "interrupted" ? "Interrupted" : state === "failed" ? reason : "");
   }
 }
 
@@ -110,7 +110,7 @@ function opensByItself(item, isLast) {
 const diffLines = (item) =>
   (item.sections ?? []).reduce((sum, { html }) => sum + html.split('class="line').length - 1, 0);
 
-/** Seconds that go by on calls that run. @param {HTMLElement} node @param {ToolItem} item @param {number} now */
+/** Updates the elapsed time of a running call. @param {HTMLElement} node @param {ToolItem} item @param {number} now */
 export function tickTool(node, item, now) {
   const end = node.querySelector(".tool-end");
   if (end && stateOf(item) === "running") drawEnd(end, item, now);

@@ -106,7 +106,7 @@ export function mountTranscript(root, { session, redraw }) {
     const children = steps(turn.items, undefined);
     if (status === "cancelled") children.push(endNote(own, "info", "Stopped", "note"));
     if (status === "error") children.push(
-      endNote(own, "info", `Turn failed: ${turn.record?.errorMessage ?? "no reason was given"}`, "error"),
+      endNote(own, "info", `Turn failed: ${turn.record?.errorMessage ?? "no reason given"}`, "error"),
     );
     if (status !== "running" && answerText(itemsOf(turn))) children.push(copyButton(own));
     reconcile(own, children);
@@ -165,7 +165,7 @@ export function mountTranscript(root, { session, redraw }) {
     });
   }
 
-  /** A call that changed its form may belong to a group now. @param {string} id */
+  /** A call whose state changed may now belong to a group. @param {string} id */
   function touchTurnOf(id) {
     const item = state.items.get(id);
     if (item?.type === "tool_call" && stateOf(item) !== "running") dirty.turns.add(item.turnId);
@@ -189,7 +189,7 @@ export function mountTranscript(root, { session, redraw }) {
     known.forEach((id) => dirty.turns.add(id));
   }
 
-  /** Whether a command folds depends on whether something came after it. */
+  /** A command folds once something follows it. */
   function touchLast() {
     const now = session.lastItem()?.itemId ?? "";
     if (now === last) return;
@@ -199,7 +199,7 @@ export function mountTranscript(root, { session, redraw }) {
 
   return {
     node: (/** @type {string} */ id) => nodes.get(id),
-    /** What the agent wrote in the turn that a node is part of. @param {Element} node */
+    /** The agent's text in the turn that contains a node. @param {Element} node */
     answerAt(node) {
       const id = node.closest(".turn")?.getAttribute("data-turn");
       const turn = state.turns.find((one) => one.id === id);
@@ -231,7 +231,7 @@ export function mountTranscript(root, { session, redraw }) {
 }
 
 /**
- * What ended the turn is said once, at its end.
+ * The error that ended a turn is shown once, at its end.
  * @param {HTMLElement | undefined} own
  * @param {string | undefined} error
  */

@@ -1,5 +1,5 @@
 // bus.js: the only owner of postMessage between windows. Shell and portlets share an origin; every message is checked
-// for its origin, for the window it came from, and for its shape.
+// for its origin, its source window and its shape.
 
 /** @typedef {import("./protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("./protocol.js").ErrorMessage} ErrorMessage */
@@ -10,7 +10,7 @@
 /** @typedef {Extract<import("./protocol.js").ServerMessage, { type: "agent:status" }>} AgentStatusMessage */
 
 /**
- * What a portlet must know before it can show anything.
+ * What a portlet needs before it can show anything.
  * @typedef {{
  *   session: SessionSummary,
  *   agent: AgentInfo | null,
@@ -42,8 +42,8 @@
  */
 
 /**
- * Browsers handle input before posted messages. What decides where the next key goes is therefore not posted: it is
- * dispatched as an event on the other window, which handles it at once. Only pages of our own origin can do that.
+ * Browsers handle input before posted messages. Messages that decide where the next key goes are therefore dispatched
+ * as an event on the other window, which handles it at once. Only pages of our own origin can do that.
  */
 const KEY_EVENT = "liminal:keys";
 const KEY_KINDS = new Set(["shortcut", "focus"]);
@@ -88,7 +88,7 @@ function hasShape(value, shapes) {
 }
 
 /**
- * The shell's side: hears every portlet, and knows which one spoke.
+ * The shell's side: receives messages of every portlet, with their source.
  * @param {(source: Window, message: ToShell) => void} onMessage
  */
 export function listenToPortlets(onMessage) {
@@ -112,7 +112,7 @@ export function sendToPortlet(portlet, message) {
 }
 
 /**
- * The portlet's side: hears only the shell.
+ * The portlet's side: receives messages of the shell only.
  * @param {(message: ToPortlet) => void} onMessage
  */
 export function listenToShell(onMessage) {
@@ -139,6 +139,6 @@ function dispatch(target, message) {
   try {
     target?.dispatchEvent(new CustomEvent(KEY_EVENT, { detail: { source: window, message } }));
   } catch {
-    // The browser shows an error page of its own in that frame. It has no keys to receive.
+    // The browser shows its own error page in that frame, which handles no keys.
   }
 }

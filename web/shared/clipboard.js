@@ -1,10 +1,10 @@
-// clipboard.js: copies text and says so, or that it could not, on the button for a moment.
+// clipboard.js: copies text and briefly shows on the button whether that worked.
 
 const SHOWN_MS = 1500;
 
 /**
  * @param {string} text
- * @param {HTMLElement} [button] Its `[data-copy-label]` part says what came of it.
+ * @param {HTMLElement} [button] Its `[data-copy-label]` part shows the result.
  * @returns {Promise<boolean>}
  */
 export async function copyText(text, button) {
@@ -23,7 +23,7 @@ export async function copyText(text, button) {
 }
 
 /**
- * Copies text that is still on its way. Begun at once, it counts as what the user pressed for.
+ * Copies text that is still loading. The copy must start at once to count as a user action.
  * @param {Promise<string>} promised
  * @returns {Promise<boolean>}
  */
@@ -35,7 +35,7 @@ export async function copyPromised(promised) {
     return true;
   } catch {
     const text = await promised;
-    // Refused where the focus was elsewhere when it began.
+    // The browser refuses if the page did not have focus at the start.
     window.focus();
     return copyText(text);
   }
@@ -52,7 +52,7 @@ async function copyByPermission(text) {
 }
 
 /**
- * The way of pages that have no clipboard of their own, as over plain HTTP from another machine.
+ * For pages without clipboard access, such as over plain HTTP from another machine.
  * @param {string} text
  */
 function copyBySelection(text) {
@@ -63,7 +63,7 @@ function copyBySelection(text) {
   const field = document.createElement("textarea");
   field.className = "visually-hidden";
   field.value = text;
-  // What is outside an open dialog cannot be selected.
+  // Elements outside an open dialog cannot be selected.
   (back?.closest("dialog") ?? document.body).append(field);
   field.select();
   const copied = document.execCommand("copy");

@@ -4,8 +4,7 @@ import { closest, h } from "./dom.js";
 import { glyph, icon } from "./icons.js";
 
 /**
- * `heading` begins a group of entries under a name of its own. `attention` is the state of the session that an entry
- * stands for.
+ * `heading` starts a named group of entries. `attention` is the state of the session that an entry stands for.
  * @typedef {{
  *   label: string,
  *   icon?: string,
@@ -30,7 +29,7 @@ let closeOpen = null;
  *   wide?: boolean,
  *   above?: boolean,
  *   pinned?: number,
- * }} [options] `pinned`: so many of the first entries stay in view.
+ * }} [options] `pinned`: this many first entries stay in view.
  */
 export function openMenu(at, label, entries, { wide = false, above = false, pinned = 0 } = {}) {
   const again = at instanceof HTMLElement && at.getAttribute("aria-expanded") === "true";

@@ -1,4 +1,4 @@
-// messages.js: messages as they come from the socket, checked at the edge. Types are in protocol.d.ts.
+// messages.js: checks messages as they arrive from the socket. Types are in protocol.d.ts.
 
 /** @typedef {import("./protocol.js").ServerMessage & { requestId?: string }} ServerFrame */
 
@@ -43,7 +43,7 @@ export const SERVER_TYPES = Object.keys(FIELDS);
 
 /**
  * @param {unknown} text
- * @returns {ServerFrame | null} `null` for what is not a message we know.
+ * @returns {ServerFrame | null} `null` for an unknown message.
  */
 export function parseServerFrame(text) {
   if (typeof text !== "string") return null;

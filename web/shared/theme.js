@@ -14,7 +14,7 @@ export function showTheme(theme) {
 }
 
 /**
- * Follows the user's choice, in whichever window it is made, and the system where there is none.
+ * Follows the user's choice, in whichever window it is made, or the system without one.
  * @param {() => void} changed
  */
 export function followTheme(changed) {
@@ -47,7 +47,7 @@ export function chooseTheme(choice) {
   save("theme", choice === "system" ? null : choice);
 }
 
-/** Chooses the other theme; a choice equal to the system's is no choice. */
+/** Switches to the other theme; a choice equal to the system's is stored as "system". */
 export function toggleTheme() {
   const theme = currentTheme() === "dark" ? "light" : "dark";
   chooseTheme(theme === resolveTheme("system") ? "system" : theme);
