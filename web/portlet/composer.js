@@ -47,7 +47,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], onPick: changed });
   const drawOptions = mountOptions(options, { session, setOption });
   let draftOf = "";
-  /** The saved draft, as far as this window knows. */
+  /** The saved draft, as this window last read or wrote it. */
   let draft = "";
   let timer = 0;
   let sending = false;

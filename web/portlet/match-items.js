@@ -16,7 +16,7 @@
  * @returns {Renamed}
  */
 export function renamedOf(before, after) {
-  /** The ids of what is shown, by what it says; the newest last. @type {Map<string, string[]>} */
+  /** The ids of the shown items by content, the newest last. @type {Map<string, string[]>} */
   const places = new Map();
   /** @type {Map<string, string>} */
   const turnOf = new Map();
@@ -25,9 +25,9 @@ export function renamedOf(before, after) {
       turnOf.set(id, turn.id);
       const item = before.items.get(id);
       if (!item || after.items.has(id)) continue;
-      const ids = places.get(saying(item));
+      const ids = places.get(contentKey(item));
       if (ids) ids.push(id);
-      else places.set(saying(item), [id]);
+      else places.set(contentKey(item), [id]);
     }
   }
   const renamed = { items: new Map(), turns: new Map() };
@@ -35,7 +35,7 @@ export function renamedOf(before, after) {
   for (const turn of [...after.turns].reverse()) {
     for (const id of [...turn.items].reverse()) {
       const item = after.items.get(id);
-      const was = before.items.has(id) ? id : item && places.get(saying(item))?.pop();
+      const was = before.items.has(id) ? id : item && places.get(contentKey(item))?.pop();
       if (was === undefined) continue;
       if (was !== id) renamed.items.set(id, was);
       const turnWas = turnOf.get(was) ?? "";
@@ -48,6 +48,6 @@ export function renamedOf(before, after) {
 }
 
 /** @param {Item} item */
-const saying = (item) => JSON.stringify(item.type === "tool_call"
+const contentKey = (item) => JSON.stringify(item.type === "tool_call"
   ? [item.type, item.toolName, item.toolArguments]
   : [item.type, item.type === "message" ? item.origin : "", item.text.trim()]);

@@ -174,7 +174,7 @@ export function mountTranscript(root, { session, redraw }) {
     }
   }
 
-  /** What is still said keeps its node, and with it its place, its folding and what is selected in it. */
+  /** An item that is still there keeps its node, and with it its position, its folding and the selection in it. */
   function keepNodes() {
     for (const renamed of dirty.renamed) {
       rekey(turns, renamed.turns);

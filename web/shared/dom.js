@@ -6,7 +6,7 @@
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Record<string, string | number | boolean | null | undefined>} [attributes] `true` sets an empty one; `false`,
- *   `null` and `undefined` leave it out.
+ *   `null` and `undefined` omit it.
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[K]}
  */

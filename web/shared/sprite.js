@@ -118,7 +118,7 @@ const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" ari
     <path d="m5.3 8.2 1.9 1.9 3.5-3.8"/>
   </symbol>
 
-  <!-- Agents are told apart by shape. -->
+  <!-- Agents differ in shape. -->
   <symbol id="i-agent-claude-code" viewBox="0 0 16 16">
     <path d="M8 1.8v12.4M1.8 8h12.4M3.6 3.6l8.8 8.8M12.4 3.6l-8.8 8.8"/>
   </symbol>

@@ -73,8 +73,8 @@ export const own = {
 export const dismissed = {
   /** @returns {string[]} */
   read() {
-    const text = own.load("dismissed");
-    return Array.isArray(text) ? text.filter((word) => typeof word === "string") : [];
+    const texts = own.load("dismissed");
+    return Array.isArray(texts) ? texts.filter((text) => typeof text === "string") : [];
   },
   /** @param {string} text */
   add: (text) => own.save("dismissed", [...new Set([...dismissed.read(), text])]),

@@ -73,8 +73,8 @@ function summary(waiting, finished, working) {
   return "Open one from the sidebar, or start a new one.";
 }
 
-/** @param {string} word @param {number} n */
-const count = (word, n) => `${word} ${n === 1 ? "session is" : "sessions are"}`;
+/** @param {string} number @param {number} n */
+const count = (number, n) => `${number} ${n === 1 ? "session is" : "sessions are"}`;
 
 /** @param {Need} need @param {Store} store */
 function needRow(need, store) {

@@ -168,7 +168,7 @@ export function createPathField({ complete, submit, changed }) {
 
   return {
     field, list, alert, input, showError, refresh,
-    /** The directory meant: the one chosen in the list, else what was typed; empty while the field is. */
+    /** The directory: the one highlighted in the list, otherwise the typed text; empty if the field is empty. */
     value: () => (isListActive ? options[active]?.path : undefined) ?? pathOf(input.value),
   };
 }

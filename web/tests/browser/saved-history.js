@@ -84,7 +84,7 @@ export function writeHistory(app, items) {
   ]).flat();
   mkdirSync(join(app.home, ".scripted-agent"), { recursive: true });
   writeFileSync(
-    join(app.home, ".scripted-agent", "saved-history.jsonl"),
+    join(app.home, ".scripted-agent", "past.jsonl"),
     lines.map((line) => `${JSON.stringify(line)}\n`).join(""),
   );
 }
