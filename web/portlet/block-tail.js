@@ -107,7 +107,10 @@ export function joinRuns(block) {
   if (joints.length) block.normalize();
 }
 
-/** A block's HTML without the boxes around lines; the boxes themselves are invisible and stay. @param {Element} block */
+/**
+ * A block's HTML without the boxes around lines; the boxes themselves are invisible and stay.
+ * @param {Element} block
+ */
 export const shownHtml = (block) => block.innerHTML.replaceAll(`<${LINES}>`, "").replaceAll(`</${LINES}>`, "");
 
 /**

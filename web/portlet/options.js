@@ -60,7 +60,11 @@ export function mountOptions(root, { session, setOption }) {
     h("span", { class: "truncate" }, valueName(option)),
     icon("chevron-down"));
 
-  /** One button for several options; its title lists their values. @param {ConfigOption[]} options @param {boolean} disabled */
+  /**
+   * One button for several options; its title lists their values.
+   * @param {ConfigOption[]} options
+   * @param {boolean} disabled
+   */
   function sharedButton(options, disabled) {
     const values = options.map((option) => `${option.name}: ${valueName(option)}`);
     const label = values.length === 1 ? (values[0] ?? "") : "Options";

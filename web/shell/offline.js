@@ -13,7 +13,7 @@ export function mountOffline(root, { tryNow }) {
       const now = refused
         ? "This browser is no longer signed in to Liminal Builder. "
           + "Run liminal-builder open, or open the link it printed when it started."
-        : "Liminal Builder is not running. Retrying…";
+        : "Liminal Builder is not running. Trying again…";
       if (!root.hidden && message.textContent === now) return;
       message.textContent = now;
       if (root.hidden) reconcile(root, [glyph("reconnecting"), message, button]);

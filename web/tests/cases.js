@@ -55,7 +55,7 @@ export function isRustTest(test) {
     && !attributes.some((line) => /#\[ignore/.test(line));
 }
 
-/** What a row says of its case. @param {Case} of @param {ReturnType<typeof findTests>} found */
+/** The cells of a row for its case. @param {Case} of @param {ReturnType<typeof findTests>} found */
 function tests(of, found) {
   if (of.superseded) return `superseded: ${of.superseded}`;
   const page = (found.get(key(of)) ?? []).map(({ folder, file, text }) => `${text} (\`${folder}/${file}\`)`);

@@ -40,7 +40,7 @@ function machine(script) {
   return app;
 }
 
-/** What some weeks of use left behind. @param {App} app */
+/** Sessions of some weeks of use. @param {App} app */
 function writeSavedSessions(app) {
   const ago = (/** @type {number} */ hours) => new Date(Date.now() - hours * 3_600_000).toISOString();
   const projects = ["atlas-api", "atlas-web", "ferry", "field-notes"].map((name, at) => ({
@@ -120,7 +120,7 @@ async function visit({ script = "story", theme = "dark", used = true, prepare = 
   }
 }
 
-/** A day's work: some that finished, one that failed, three that work. @param {Page} page @param {App} app */
+/** A day's work: some finished sessions, one failed, three working. @param {Page} page @param {App} app */
 async function workday(page, app) {
   const begin = async (/** @type {string} */ project, /** @type {string} */ text) => {
     const frame = await newSession(page, project, "Codex");

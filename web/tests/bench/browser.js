@@ -1,4 +1,4 @@
-// browser.js: a server, a page, and the clocks that are read in it.
+// browser.js: starts a server and a page, and measures times in it.
 import { chromium } from "@playwright/test";
 import { App } from "../browser/app.js";
 import config from "../playwright.config.js";

@@ -1,4 +1,4 @@
-// measurements.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty
+// measurements.js: what is measured in the page. A part returns rows; the floor of a row is the same action on an empty
 // page, in the same run. To add a row, write a function that measures it and list it in `parts`.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -86,7 +86,7 @@ async function streaming({ quick }) {
         await frame.locator("#session").evaluate(untilDone);
         return await cdp.busyMs() - before;
       };
-      // What four seconds of waiting cost: the spinner, the seconds that go by.
+      // The cost of four seconds of waiting: the spinner and the elapsed time.
       const waiting = await turn("wait four seconds");
       rows.push({
         name: `48 KB of ${scene}, 2,000 chunks at 500/s: main thread`,
@@ -151,17 +151,17 @@ async function watchBehind() {
   return worst;
 }
 
-/** From a click on a session to its newest words; the floor is a session without any. @param {Effort} effort */
+/** From a click on a session to its newest text; the floor is an empty session. @param {Effort} effort */
 async function history({ quick }) {
   /** @type {Row[]} */
   const rows = [];
   for (const items of quick ? [2000] : [2000, 20_000]) {
     const most = items === 2000 ? 300 : 1500;
     await visit(async (page) => {
-      // The agent is up, as it is when one works.
+      // The agent is running, as in normal use.
       await newSession(page, "ferry");
       await page.keyboard.press("Alt+KeyW");
-      // A person takes longer to come to the next session than the page to make ready for it; a script does not.
+      // A user takes longer to open the next session than the page needs to prepare it; a script does not.
       const open = async (/** @type {string} */ title, /** @type {string} */ words, atRest = true) => {
         await page.waitForFunction(() => !document.querySelector(".tab"));
         if (atRest) await page.waitForFunction(isAtRest);
@@ -208,7 +208,7 @@ async function history({ quick }) {
   return rows;
 }
 
-/** In the shell: what is opened next is prepared. */
+/** In the shell: the page for the next session is preloaded. */
 function isAtRest() {
   const spare =
     /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.spare-portlet"))?.contentDocument;
@@ -325,7 +325,7 @@ async function memory() {
   });
 }
 
-/** From the server being there again to a page in step with it. @param {Effort} effort @returns {Promise<Row[]>} */
+/** From the restart of the server to an up-to-date page. @param {Effort} effort @returns {Promise<Row[]>} */
 async function reconnect({ quick }) {
   return visit(async (page, app) => {
     await addProject(page, app.directory("ferry"));
@@ -350,7 +350,7 @@ async function reconnect({ quick }) {
   });
 }
 
-/** In the shell: when the bar is gone, the lists are there, and the session can be written to again. */
+/** In the shell: the bar is gone, the lists have arrived, and the session accepts input again. */
 async function untilOnline() {
   const ready = () =>
     /** @type {HTMLElement} */ (document.querySelector("#offline")).hidden

@@ -1,4 +1,4 @@
-// rows.js: one figure, what it should be, what the floor is, and how figures are shown: as those of the server are.
+// rows.js: one figure with its target and its floor, printed in the same form as the figures of the server.
 
 /** @typedef {{ name: string, value: number, unit: string, most?: number, floor?: number }} Row `most`: the target. */
 

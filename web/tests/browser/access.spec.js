@@ -16,7 +16,7 @@ import {
 
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
-/** No serious or critical fault in any frame. @param {import("@playwright/test").Page} page @param {string} what */
+/** No serious or critical violation in any frame. @param {import("@playwright/test").Page} page @param {string} what */
 async function checkAccess(page, what) {
   for (const frame of await framesOf(page)) {
     await frame.evaluate(axe);
@@ -123,7 +123,7 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
   });
 }
 
-test("with reduced motion nothing moves, and everything is still said", async ({ app, shell }) => {
+test("with reduced motion nothing moves, and every state is still shown", async ({ app, shell }) => {
   await shell.emulateMedia({ reducedMotion: "reduce" });
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
@@ -169,7 +169,7 @@ test("the main flow works by keyboard alone", async ({ app, shell }) => {
   await expect(current(shell).locator("textarea")).toBeFocused();
 });
 
-test("the theme is chosen, kept, and shown in every portlet, without a flash", async ({ app, shell }) => {
+test("the theme is stored and shown in every portlet, without a flash", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await shell.getByRole("button", { name: "Change theme" }).click();

@@ -28,7 +28,7 @@ test("TC-5.1b: later sessions use the same process", async ({ app, shell }) => {
   expect(processes.size).toBe(1);
 });
 
-test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async (
+test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is reported, retried, and reconnected on request", async (
   { startApp, page: shell },
 ) => {
   test.slow();
@@ -52,7 +52,7 @@ test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnec
   await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnect to send a message");
   await expect(frame.getByText("Connection to Scripted lost.", { exact: true })).toBeVisible();
   app.mend();
-  // It is held back while it starts, so that one can see what is said meanwhile.
+  // It is held while it starts, so that the test sees what is shown meanwhile.
   rmSync(gate);
   await frame.getByRole("button", { name: "Reconnect", exact: true }).click();
   await expect(frame.locator(".chip")).toHaveText("Scripted · Reconnecting");
@@ -77,7 +77,7 @@ test("TC-5.4a: while an agent starts, a launching mark is shown", async ({ start
   await expect(sessionRow(page, "New Session")).toBeVisible();
 });
 
-test("a start is cancelled by a press as slow as a hand, while its time runs on", async ({ startApp, page }) => {
+test("a start is cancelled by a slow press while its timer is redrawn", async ({ startApp, page }) => {
   const app = await startApp({ script: "slow-start" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -95,7 +95,7 @@ test("a start is cancelled by a press as slow as a hand, while its time runs on"
   await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
-test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async (
+test("TC-5.5a: an agent that is not installed shows an error with Retry and the install command", async (
   { startApp, page },
 ) => {
   const app = await startApp({ env: { CODEX_ACP_CMD: "no-such-program-here" } });
@@ -109,7 +109,7 @@ test("TC-5.5a: an agent that is not installed says so, with Retry and the way to
   await expect(page.getByRole("dialog", { name: "New session" })).toBeVisible();
 });
 
-test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the way to get it, and another agent", async (
+test("TC-5.5a: an agent uninstalled while it is picked shows an error, Retry, the install command and other agents", async (
   { startApp, page },
 ) => {
   const app = await startApp();
@@ -139,7 +139,7 @@ test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the wa
   await expect(current(page).locator("textarea")).toBeEnabled();
 });
 
-test("a session whose agent is gone from the machine says so in place, with Retry and the way to get it", async (
+test("a session whose agent was uninstalled shows an error with Retry and the install command", async (
   { page, startApp },
 ) => {
   const app = await startApp();
@@ -158,7 +158,7 @@ test("a session whose agent is gone from the machine says so in place, with Retr
   await expect(banner.getByRole("button", { name: "Retry" })).toBeVisible();
 });
 
-test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind", async ({ startApp, page }) => {
+test("TC-5.5b: a failed handshake shows an error with Retry, and no session remains", async ({ startApp, page }) => {
   const app = await startApp({ script: "no-handshake" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -175,7 +175,7 @@ test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind
   await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
-test("TC-2.2f: a session that could not be made says so, with Retry, and leaves nothing behind", async (
+test("TC-2.2f: a session that could not be created shows an error with Retry, and no session remains", async (
   { startApp, page },
 ) => {
   const app = await startApp({ script: "refuse" });
@@ -189,7 +189,7 @@ test("TC-2.2f: a session that could not be made says so, with Retry, and leaves 
     await expect(page.locator(".session-row")).toHaveCount(0);
   };
   await failure();
-  // Retry asks again, and says so again.
+  // Retry requests it again and shows the error again.
   await page.getByRole("button", { name: "Retry" }).click();
   await expect.poll(() => readFileSync(join(app.home, ".scripted-agent", "refused"), "utf8").length).toBe(2);
   await failure();
@@ -250,7 +250,7 @@ test("switching between sessions of two agents keeps the state of both, and what
   await expect(current(page).locator(".chip")).toHaveText("Second · Connected");
 });
 
-test("sessions opened while the server is away are shown when it is back", async ({ startApp, page, quiet }) => {
+test("sessions opened while the server is down are shown when it is back", async ({ startApp, page, quiet }) => {
   const app = await startApp();
   await app.stop();
   writeSessions(app, ["hello one", "hello two", "hello three"]);
@@ -273,7 +273,7 @@ test("sessions opened while the server is away are shown when it is back", async
   }
 });
 
-test("a session whose frame is loaded again shows all that was said", async ({ app, shell }) => {
+test("a session whose frame is reloaded shows its whole conversation", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello there");
@@ -298,7 +298,7 @@ test("a session's frame has the session's title, whatever it becomes", async ({ 
   await expect(shell.locator("iframe.portlet")).toHaveAttribute("title", "hello there");
 });
 
-test("two windows on one session see the same words", async ({ app, shell, context }) => {
+test("two windows on one session show the same text", async ({ app, shell, context }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");

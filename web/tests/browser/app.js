@@ -1,4 +1,4 @@
-// The real binary, its own home and data, and a page that may not complain.
+// The real binary with its own home and data, and a page that must not log errors.
 import { expect, test as base } from "@playwright/test";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 export const BINARY = process.env.LIMINAL_BIN
   ?? fileURLToPath(new URL("../../../target/debug/liminal-builder", import.meta.url));
 const START_MS = 30_000;
-/** A test may hold an agent back while it starts; on a busy machine that takes longer than a user would wait. */
+/** A test may delay an agent while it starts; on a busy machine that takes longer than a user would wait. */
 const AGENT_START_MS = "60000";
 
 /** @typedef {import("@playwright/test").Page} Page */
@@ -107,7 +107,7 @@ export class App {
     return path;
   }
 
-  /** Lets an agent that waits in a project go on. @param {string} name @param {string} [file] What it waits for. */
+  /** Lets a waiting agent of a project continue. @param {string} name @param {string} [file] What it waits for. */
   release(name, file = "release") {
     writeFileSync(join(this.home, "code", name, file), "");
   }
@@ -118,7 +118,7 @@ export class App {
   }
 }
 
-/** What a page may complain of while its server is away on purpose. */
+/** Errors a page may log while its server is down on purpose. */
 const AWAY = [/WebSocket connection to/, /ERR_CONNECTION_REFUSED/, /Failed to load resource/];
 
 /**
@@ -155,7 +155,7 @@ const fixtures = {
       apps.push(app);
       return app.start();
     });
-    // The pages go first: they would complain of a server that is gone.
+    // The pages close first: they would log errors about a lost server.
     await Promise.all(context.pages().map((page) => page.close()));
     await Promise.all(apps.map((app) => app.remove()));
   },
@@ -193,7 +193,7 @@ export async function newSession(page, project, agent = "Scripted") {
   const before = await tabs.count();
   await projectRow(page, project).getByRole("button", { name: "New Session" }).click();
   await page.getByRole("dialog", { name: "New session" }).locator(".picker-option", { hasText: agent }).click();
-  // The tab that was in front before stays so for a moment: the new one comes last.
+  // The previously active tab stays active for a moment: the new one is last.
   await expect(tabs.nth(before)).toHaveAttribute("data-current", "");
   const frame = current(page);
   await expect(frame.locator("textarea")).toBeEnabled();
@@ -201,8 +201,8 @@ export async function newSession(page, project, agent = "Scripted") {
 }
 
 /**
- * Puts itself between a page that is yet to load and its server. Playwright reaches only sockets of the page itself, so
- * the page is left without threads.
+ * Intercepts the WebSocket of a page that is yet to load. Playwright reaches only sockets of the page itself, so the
+ * page gets no workers.
  * @param {Page} page @param {(socket: import("@playwright/test").WebSocketRoute) => void} handler
  */
 export async function routeSocket(page, handler) {
@@ -213,7 +213,7 @@ export async function routeSocket(page, handler) {
 /** The session in view. @param {Page} page */
 export const current = (page) => page.frameLocator("iframe.portlet[data-current]");
 
-/** The page itself and its sessions; not what is kept loaded for the next one. @param {Page} page */
+/** The page itself and its sessions, without the preloaded frame. @param {Page} page */
 export async function framesOf(page) {
   const spare = await (await page.$("iframe.spare-portlet"))?.contentFrame();
   return page.frames().filter((frame) => frame !== spare);
@@ -224,7 +224,7 @@ export async function send(frame, text) {
   const before = await frame.locator(".user-turn").count();
   await frame.locator("textarea").fill(text);
   await frame.getByRole("button", { name: "Send" }).click();
-  // The page has taken it: from now on it shows this turn's state and not the last one's.
+  // The page has accepted it: from now on it shows this turn's state, not the previous one's.
   await expect(frame.locator(".user-turn")).toHaveCount(before + 1);
 }
 

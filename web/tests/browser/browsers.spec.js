@@ -10,7 +10,7 @@ async function openSettings(page) {
   return page.getByRole("dialog", { name: "Settings" });
 }
 
-test("Settings lists the browsers, and a revoked one is out at once", async ({ app, shell, browser }) => {
+test("Settings lists the browsers, and a revoked one is signed out at once", async ({ app, shell, browser }) => {
   const other = await (await browser.newContext()).newPage();
   await other.goto(app.link);
   await expect(other.locator("#sidebar")).toBeVisible();
@@ -31,14 +31,14 @@ test("Settings lists the browsers, and a revoked one is out at once", async ({ a
   const answer = await other.reload();
   expect(answer?.status()).toBe(403);
   await expect(other.getByText("This browser has not been let in yet.")).toBeVisible();
-  // Who revoked it goes on, and the other comes back by the link.
+  // The browser that revoked it goes on, and the other returns by the link.
   await expect(shell.locator("#offline")).toBeHidden();
   await other.goto(app.link);
   await expect(other.locator("#sidebar")).toBeVisible();
   await other.context().close();
 });
 
-test("this browser itself is locked out only when asked twice", async ({ app, browser }) => {
+test("revoking this browser itself takes a second click", async ({ app, browser }) => {
   const page = await (await browser.newContext()).newPage();
   await page.goto(app.link);
   const dialog = await openSettings(page);
@@ -50,7 +50,7 @@ test("this browser itself is locked out only when asked twice", async ({ app, br
   await page.context().close();
 });
 
-test("no script of the page makes HTML or loads script but by the policies of its modules", async (
+test("no script of the page creates HTML or loads scripts except through the policies of its modules", async (
   { app, browser },
 ) => {
   const page = await (await browser.newContext()).newPage();
@@ -98,10 +98,10 @@ test("no script of the page makes HTML or loads script but by the policies of it
 });
 
 test("a browser without Trusted Types shows the page all the same", async ({ app, page }) => {
-  // Signs in without a page: one that is still loading frames would be half the one and half the other.
+  // Signs in without a page: one that is still loading frames would be in a mixed state.
   await page.request.get(app.link);
   await page.addInitScript(() => Reflect.deleteProperty(window, "trustedTypes"));
-  // Its policy is read by nobody there.
+  // Such a browser ignores the policy.
   await page.route("**/*", async (route) => {
     const response = await route.fetch();
     const headers = { ...response.headers() };
@@ -148,7 +148,7 @@ test("the service worker of another program on this port gives way to the page",
   await expect.poll(() => page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length)).toBe(0);
 });
 
-test("the link in a private file lets the browser in", async ({ startApp, page }) => {
+test("the link in a private file signs the browser in", async ({ startApp, page }) => {
   const tools = mkdtempSync(join(tmpdir(), "liminal-tools-"));
   mkdirSync(tools, { recursive: true });
   const opened = join(tools, "opened");

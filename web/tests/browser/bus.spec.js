@@ -1,4 +1,4 @@
-// bus.spec.js: shell and portlets listen to each other and to nobody else.
+// bus.spec.js: shell and portlets accept messages from each other only.
 import { addProject, expect, newSession, sessionRow, test } from "./app.js";
 
 const FOREIGN = "https://example.invalid";
@@ -46,7 +46,7 @@ test("the shell ignores a postMessage from another origin, from another window, 
     { kind: "shortcut", name: 7 },
     { kind: "report", text: { toString: "x" } },
   ]);
-  // The same from the portlet itself is heard, so the silence above means something.
+  // The same from the portlet itself takes effect, so the check above means something.
   await portlet?.evaluate((message) => parent.postMessage(message, location.origin), rename("From the portlet"));
   await expect(sessionRow(page, "From the portlet")).toBeVisible();
   const asked = sent.map((frame) => JSON.parse(frame))
@@ -128,7 +128,7 @@ test("a portlet ignores a postMessage from another origin, from another window, 
     { kind: "server", message: "x" },
     { kind: "focus", target: "input" },
   ]);
-  // Messages come in order: when the last one was heard, all before it were.
+  // Messages arrive in order: when the last one took effect, all before it did.
   await expect(frame.locator("textarea")).toBeFocused();
   await expect(frame.locator("html")).toHaveAttribute("data-theme", "dark");
   await tell([{ kind: "theme", theme: "light" }]);

@@ -4,7 +4,7 @@ test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
 });
 
-test("TC-3.1a: a sent message is shown before the server has heard of it, then with its time", async (
+test("TC-3.1a: a sent message is shown before the server receives it, then with its time", async (
   { app, shell },
 ) => {
   /** @type {(() => void)[]} */
@@ -63,7 +63,7 @@ test("TC-3.2b: the answer is markdown with highlighted code, and a Copy button",
   expect(await shell.evaluate(() => navigator.clipboard.readText())).toBe("const answer: number = 42;\n");
 });
 
-test("TC-3.2b: nothing an agent says becomes live", async ({ shell }) => {
+test("TC-3.2b: nothing an agent writes becomes active content", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hostile words");
   await finished(frame);
@@ -136,7 +136,7 @@ test("TC-3.3c: a failed call shows its error", async ({ shell }) => {
   await expect(frame.getByText("File changed since it was read.")).toBeVisible();
 });
 
-/** How far the text stands out from the sheet, as WCAG counts it. @param {import("@playwright/test").Locator} text */
+/** The contrast of the text on the sheet, as defined by WCAG. @param {import("@playwright/test").Locator} text */
 const contrast = (text) => text.evaluate((node) => {
   const light = (/** @type {string} */ colour) => {
     const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? [])
@@ -211,7 +211,7 @@ const distance = (frame) =>
 test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and again when asked", async (
   { shell },
 ) => {
-  // An answer that streams all the while.
+  // The answer streams all the time.
   test.slow();
   const frame = await newSession(shell, "ferry");
   await send(frame, "slow words");
@@ -239,7 +239,7 @@ test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and
   await finished(frame);
 });
 
-test("TC-3.7a, TC-3.7b, TC-3.7c: a turn can be stopped; what was said stays", async ({ shell }) => {
+test("TC-3.7a, TC-3.7b, TC-3.7c: a turn can be stopped; its text stays", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   const stop = frame.getByRole("button", { name: "Stop" });
   await expect(stop).toBeHidden();
@@ -279,7 +279,7 @@ test("a draft is kept over a reload, and the agent's commands complete", async (
   await expect(current(shell).locator("textarea")).toHaveValue("/review all of it");
 });
 
-test("a command that the agent tells of while it is being typed is offered", async ({ app, shell }) => {
+test("a command that the agent sends while it is being typed is offered", async ({ app, shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "learn something");
   await expect(frame.locator(".message")).toHaveText("I am learning.");
@@ -323,7 +323,7 @@ test("the agent's plan, changes and context use are shown; its model can be swit
   app.release("ferry", "tests");
   await expect(frame.locator(".context")).toHaveText("74k / 200k");
   await expect(frame.locator("#rail")).toContainText("5 of 6");
-  // A code block that is finished can be copied while the agent goes on; it says its language and its file.
+  // A finished code block can be copied while the agent goes on; it shows its language and its file.
   await expect(frame.locator("figure.code figcaption")).toHaveText("TypeScriptsrc/ws/queue.tsCopy");
   await expect(frame.locator("#status-line")).toContainText("Working");
   app.release("ferry", "report");

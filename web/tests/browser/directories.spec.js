@@ -1,4 +1,4 @@
-// Directories: the branch of a session, what opens them, what their sessions begin with, and which are offered.
+// Directories: a session's branch, Open in, project defaults, and recent directories.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, expect, newSession, projectRow, send, test } from "./app.js";
@@ -62,7 +62,7 @@ test("a directory is opened in the editor of the settings, from every menu and t
   await expect.poll(opened).toBe(`--new ${directory}`);
 });
 
-test("without a display the entries say why they are off", async ({ app, shell }) => {
+test("without a display the entries show why they are disabled", async ({ app, shell }) => {
   await addProject(shell, app.directory("one"));
   await projectRow(shell, "one").click({ button: "right" });
   const entry = shell.getByRole("menuitem", { name: "Open terminal here" });
@@ -86,7 +86,7 @@ test("a session's agent and mode become the project's defaults, and the dialog s
   const dialog = page.getByRole("dialog", { name: "Defaults for one" });
   await expect(dialog.getByRole("combobox", { name: "Agent" })).toHaveValue("Second");
   await page.keyboard.press("Escape");
-  // Whatever was used last elsewhere, this project begins with its own.
+  // Whatever was last used elsewhere, this project starts with its own defaults.
   await page.evaluate(() => localStorage.clear());
   await projectRow(page, "one").click({ button: "right" });
   await page.getByRole("menuitem", { name: "New session" }).click();

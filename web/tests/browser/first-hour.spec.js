@@ -62,7 +62,7 @@ test("after a reload and after a restart of the server, what is typed goes to th
   await expect(current(shell).locator("textarea")).toBeFocused();
   await shell.keyboard.type(", and a restart");
   await expect(current(shell).locator("textarea")).toHaveValue("after a reload, and a restart");
-  // What has focus keeps it.
+  // The focused element keeps focus.
   await sessionRow(shell, "hello").focus();
   await app.restart();
   await expect(shell.locator("#offline")).toBeHidden();
@@ -95,14 +95,14 @@ test("what is typed while a session starts is in its input when it is there, and
   const option = page.locator(".picker-option", { hasText: "Scripted" });
   await option.focus();
   await page.keyboard.press("Enter");
-  // At once, as fast as keys come.
+  // At once, without a pause.
   await page.keyboard.type("Fix the login");
   await page.keyboard.press("Enter");
   await page.keyboard.type(", then test it");
   const field = page.getByRole("textbox", { name: "Message Scripted" });
   await expect(field).toHaveValue("Fix the login, then test it");
   await expect(page.getByRole("dialog")).toHaveCount(0);
-  // Keys go on while the session comes in place of what stood for it.
+  // Typing continues while the session replaces the starting page.
   const rest =
     " and all that belongs to it, from the first key to the last one, while the page changes under the fingers";
   const typing = page.keyboard.type(rest, { delay: 15 });
@@ -120,7 +120,7 @@ test("text typed before a page knows its session follows the draft", async ({ ap
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await frame.locator("textarea").fill("Fix the ");
-  // The draft is kept when the page goes.
+  // The draft is saved when the page closes.
   await shell.reload();
   await expect(current(shell).locator("textarea")).toHaveValue("Fix the ");
   await tab(shell, "New Session").hover();

@@ -1,4 +1,4 @@
-// focus.spec.js: focus is never lost. What had it is gone, hidden or drawn anew: keys belong to what stands in its
+// focus.spec.js: focus is never lost. If the focused element is removed, hidden or redrawn, keys go to what took its
 // place.
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
 
@@ -201,7 +201,7 @@ for (const [width, bar] of /** @type {const} */ ([[820, "#rail"], [390, "#top-ba
     expect(await place(shell)).toBe("sidebar");
     for (let at = 0; at < 30; at += 1) {
       await shell.keyboard.press("Tab");
-      // From the last one the browser's own parts come first.
+      // After the last one, focus goes to the browser's own controls first.
       expect(["sidebar", "body"]).toContain(await place(shell));
     }
     await sessionRow(shell, "hello a").focus();
@@ -227,7 +227,7 @@ test("a click beside the drawer closes it", async ({ shell }) => {
   await expect(shell.locator("#sidebar")).toBeVisible();
   await shell.mouse.click(600, 450);
   await expect(shell.locator("#sidebar")).toBeHidden();
-  // What it covered is in reach again.
+  // What it covered is reachable again.
   await current(shell).locator("textarea").click();
   await expect(current(shell).locator("textarea")).toBeFocused();
 });

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, test } from "./app.js";
 
-/** In a document: what a reader could not read or a hand could not hit. */
+/** In a document: what a user could not read or click. */
 function faults() {
-  /** Lies over another on purpose. */
+  /** Overlaps another element on purpose. */
   const OVER = ".tab-close, .picker-row > .button, .separator, .skip-link";
   const found = /** @type {string[]} */ ([]);
   const name = (/** @type {Element} */ node) => {
@@ -58,7 +58,7 @@ function faults() {
     for (let at = /** @type {Element | null} */ (node); at; at = at.parentElement) {
       const { overflowX, overflowY, textOverflow } = getComputedStyle(at);
       ends ||= textOverflow === "ellipsis" || at.matches('[data-folded="true"] *');
-      // What scrolls can be scrolled to.
+      // Content of a scroll container can be reached by scrolling.
       if (overflowX === "auto" || overflowX === "scroll" || overflowY === "auto" || overflowY === "scroll") break;
       if (overflowX === "visible" || ends) continue;
       const room = at.getBoundingClientRect();
@@ -77,7 +77,7 @@ function faults() {
   const targets = [
     ...document.body.querySelectorAll("button, a[href], input, textarea, [role=tab], [role=option]"),
   ].filter((node) => isShown(node) && !node.matches(OVER));
-  // What lies over everything else hides it on purpose.
+  // An overlay hides the rest on purpose.
   const modal = document.querySelector("dialog[open]")
     ?? document.querySelector(".agents-popover")
     ?? document.querySelector(".app[data-drawer] > .sidebar");

@@ -25,7 +25,7 @@ test("a long history is shown from its end, and older parts come as one scrolls 
   expect(questions).toEqual(Array.from({ length: 250 }, (_, at) => `Question ${at + 1}`));
 });
 
-test("TC-8.3b: a session led before this server was ever started opens in a new tab with its whole history", async (
+test("TC-8.3b: a session from before this server was started opens in a new tab with its whole history", async (
   { page, startApp },
 ) => {
   const app = await startApp();
@@ -67,8 +67,7 @@ test("what is in view stays in place while older parts come in above", async ({ 
         height = log.scrollHeight;
       }
     };
-    // The session was just opened: its own layout comes to rest first, then that of the place from which one scrolls
-    // on.
+    // The session was just opened: its layout settles first, then that of the place from which we scroll on.
     await settle();
     const count = turns();
     log.dispatchEvent(new WheelEvent("wheel"));
@@ -91,7 +90,7 @@ test("what is in view stays in place while older parts come in above", async ({ 
   expect(await frame.locator(".user-text").count()).toBeGreaterThan(before);
 });
 
-test("older parts and lists that cannot be had are said, and had later", async ({ page, startApp }) => {
+test("older pages and lists that fail to load show an error, and load later", async ({ page, startApp }) => {
   const app = await startApp();
   await app.stop();
   writeHistory(app, 1000);
@@ -125,7 +124,7 @@ test("older parts and lists that cannot be had are said, and had later", async (
   }, { timeout: 60_000, intervals: [200] }).toBeGreaterThan(before);
 });
 
-test("an agent that lost the conversation is said to have: context not restored", async ({ page, startApp }) => {
+test("an agent that lost the conversation shows: context not restored", async ({ page, startApp }) => {
   const app = await startApp({ script: "forgetful" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -140,7 +139,7 @@ test("an agent that lost the conversation is said to have: context not restored"
   await expect(frame.getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("an agent that says nothing for long is said to be silent, beside Cancel and Restart", async (
+test("an agent without output for long is shown as silent, with Cancel and Restart", async (
   { page, startApp },
 ) => {
   const app = await startApp({ env: { ACP_PROMPT_TIMEOUT_MS: "1000" } });

@@ -29,7 +29,7 @@ test("of many tabs only the one in view is loaded; another when it is first show
   await openSaved(page, app, Array.from({ length: 60 }, (_, at) => `Session ${at}`), 40);
   await expect(current(page).getByText("Answer to 40.")).toBeVisible();
   await expect(tab(page, /^Session 40$/)).toHaveAttribute("data-current", "");
-  // The one in view, and one without a session for what is opened next.
+  // The one in view, and one preloaded without a session.
   await expect(page.locator("iframe.portlet")).toHaveCount(1);
   await expect(page.locator("iframe")).toHaveCount(2);
   await tab(page, /^Session 41$/).click();
@@ -59,7 +59,7 @@ test("a title is whole while there is room beside the tabs, in every state of it
   const titles = ["mar", "New Session", "Fix flaky auth refresh", "A title that is rather long but not too long"];
   await openSaved(page, app, titles, 1);
   /**
-   * In one step: the page may draw a tab anew between two.
+   * In one step: the page may redraw a tab between two.
    * @param {string} [attention] The state that all tabs get first.
    */
   const measure = async (attention) => {
@@ -81,7 +81,7 @@ test("a title is whole while there is room beside the tabs, in every state of it
   for (const attention of ["finished", "needs_permission", "working"]) {
     expect(await measure(attention)).toEqual({ widths, cut: titles.slice(3) });
   }
-  // The longest gives way first.
+  // The longest shrinks first.
   await page.setViewportSize({ width: 1030, height: 900 });
   await expect.poll(async () => (await measure()).widths[3]).toBeLessThan(256);
   expect((await measure()).widths.slice(0, 2)).toEqual(widths.slice(0, 2));
@@ -115,7 +115,7 @@ test("tabs that do not fit are in a list with their projects and states, and man
   app.release("ferry");
 });
 
-test("in a narrow tab × stands in the glyph's place and leaves the title its room", async ({ startApp, page }) => {
+test("in a narrow tab × replaces the glyph, and the title keeps its width", async ({ startApp, page }) => {
   const app = await startApp();
   await openSaved(page, app, Array.from({ length: 14 }, (_, at) => `Session with number ${at}`), 3);
   const here = page.locator(".tab[data-current]");
@@ -129,7 +129,7 @@ test("in a narrow tab × stands in the glyph's place and leaves the title its ro
     await there.locator(".tab-slot").boundingBox(),
   ];
   const [from, other] = [await here.boundingBox(), await there.boundingBox()];
-  // As far from the tab's end.
+  // At the same distance from the tab's end.
   expect(Math.abs(((from?.x ?? 0) - (close?.x ?? 0) - (close?.width ?? 0) / 2)
     - ((other?.x ?? 0) - (glyph?.x ?? 0) - (glyph?.width ?? 0) / 2))).toBeLessThanOrEqual(4);
 });

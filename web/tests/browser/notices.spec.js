@@ -5,7 +5,7 @@ import { addProject, current, expect, finished, newSession, projectRow, routeSoc
 /** @param {import("@playwright/test").Page} page */
 const notices = (page) => page.locator(".lasting-notice");
 
-test("a damaged file is said until dismissed, on the first page too, and not again in this tab", async (
+test("a damaged file is reported until dismissed, on the first page too, and not again in this tab", async (
   { page, startApp },
 ) => {
   const app = await startApp();
@@ -25,7 +25,7 @@ test("a damaged file is said until dismissed, on the first page too, and not aga
   await expect(notices(page)).toHaveCount(0);
 });
 
-test("a server of another version is told after it comes back, with Reload and without a reload", async (
+test("a server of another version is reported when it comes back, with a Reload button", async (
   { app, page, quiet },
 ) => {
   let connections = 0;
@@ -49,8 +49,8 @@ test("a server of another version is told after it comes back, with Reload and w
   await expect(notices(page)).toHaveCount(0);
 });
 
-test("Try now, focus and a network that is back look for the server at once", async ({ app, shell, quiet }) => {
-  // A clock that stands still, so that no pause ever ends by itself.
+test("Try now, focus and a restored network check for the server at once", async ({ app, shell, quiet }) => {
+  // A stopped clock, so that no pause ever ends by itself.
   await shell.clock.install();
   await shell.reload();
   await addProject(shell, app.directory("ferry"));
@@ -64,7 +64,7 @@ test("Try now, focus and a network that is back look for the server at once", as
   ]) {
     await shell.clock.pauseAt(new Date(Date.now() + 3_600_000 * (hours += 1)));
     await app.stop();
-    await expect(bar).toContainText("Liminal Builder is not running. Retrying…");
+    await expect(bar).toContainText("Liminal Builder is not running. Trying again…");
     await app.start();
     await come();
     await expect(bar).toBeHidden();
@@ -100,7 +100,7 @@ test("HTML that an agent writes is shown quietly as text", async ({ app, shell }
   await expect(block).toHaveCSS("font-family", /mono/i);
 });
 
-test("a window that is not let in any more says how to come in, and is back when it may", async (
+test("a window that is signed out shows how to sign in, and returns once it is allowed", async (
   { app, shell, context, quiet },
 ) => {
   await addProject(shell, app.directory("ferry"));
@@ -117,7 +117,7 @@ test("a window that is not let in any more says how to come in, and is back when
   await expect(projectRow(shell, "ferry")).toBeVisible();
 });
 
-test("a browser that was never let in is told how to come in", async ({ app, page, quiet }) => {
+test("a browser that never signed in is shown how to", async ({ app, page, quiet }) => {
   // The browser itself reports the refusal.
   quiet.serverMayGo = true;
   await page.goto(new URL("/", app.link).href);

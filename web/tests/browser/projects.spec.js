@@ -109,7 +109,7 @@ test("a press whose end is never seen does not keep suggestions back", async ({ 
   const dialog = shell.getByRole("dialog", { name: "Add project" });
   const field = dialog.getByRole("combobox");
   await dialog.getByRole("heading").hover();
-  // A menu of the system takes the end of the press on it.
+  // A system menu swallows the end of the press.
   await shell.mouse.down({ button: "right" });
   await field.fill("~/code/ferry-");
   await expect(dialog.getByRole("option")).toHaveText(["ferry-api/", "ferry-web/"]);
@@ -272,7 +272,7 @@ test("Undo of a removal brings back the tabs it closed, and focus is never lost"
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("removing a project in which a turn runs says that it is stopped, and stops it", async ({ app, shell }) => {
+test("removing a project with a running turn warns that it will be stopped, and stops it", async ({ app, shell }) => {
   const path = app.directory("ferry");
   await addProject(shell, path);
   await send(await newSession(shell, "ferry"), "hold on");
@@ -294,7 +294,7 @@ test("removing a project in which a turn runs says that it is stopped, and stops
   await expect(sessionRow(shell, "hold on")).toBeVisible();
   await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeHidden();
   await sessionRow(shell, "hold on").click();
-  // It can be spoken to again.
+  // It accepts messages again.
   await send(current(shell), "hello again");
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
@@ -397,9 +397,9 @@ test("a window finds its server again without a reload, and shows what changed m
   await shell.evaluate(() => void (/** @type {any} */ (window).kept = true));
   quiet.serverMayGo = true;
   await app.stop();
-  await expect(shell.getByText("Liminal Builder is not running. Retrying…")).toBeVisible();
+  await expect(shell.getByText("Liminal Builder is not running. Trying again…")).toBeVisible();
   await app.start();
-  await expect(shell.getByText("Liminal Builder is not running. Retrying…")).toBeHidden();
+  await expect(shell.getByText("Liminal Builder is not running. Trying again…")).toBeHidden();
   const other = await context.newPage();
   await other.goto(app.link);
   await addProject(other, app.directory("atlas"));

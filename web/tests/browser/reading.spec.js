@@ -1,4 +1,4 @@
-// What is on the screen stays where the reader has it: over restarts of the server, while text streams in, on a phone.
+// Content stays where the reader has it: across server restarts, while text streams in, on a phone.
 import { addProject, current, expect, finished, newSession, send, sessionRow, test } from "./app.js";
 import { writeHistory } from "./saved-history.js";
 
@@ -8,7 +8,7 @@ import { writeHistory } from "./saved-history.js";
 const log = (frame) => frame.locator("#log");
 /** @param {FrameLocator} frame */
 const distance = (frame) => log(frame).evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
-/** How far down the window a turn stands. @param {FrameLocator} frame @param {string} text */
+/** The vertical position of a turn in the window. @param {FrameLocator} frame @param {string} text */
 const placeOf = (frame, text) =>
   frame.getByText(text, { exact: true }).evaluate((node) => Math.round(node.getBoundingClientRect().top));
 
@@ -55,7 +55,7 @@ test("a restart of the server moves nothing and folds nothing", async ({ app, sh
   await expect(frame.getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("with the server away nothing is said to go on, and everything stays readable", async ({ app, shell, quiet }) => {
+test("without the server nothing is shown as running, and everything stays readable", async ({ app, shell, quiet }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "run the tests");
@@ -73,7 +73,7 @@ test("with the server away nothing is said to go on, and everything stays readab
     let count = 0;
     const observer = new MutationObserver((list) => (count += list.length));
     observer.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
-    // Longer than a clock that counts seconds can keep still.
+    // Long enough for a clock that counts seconds to change.
     await new Promise((resolve) => setTimeout(resolve, 2500));
     return count;
   });
@@ -195,7 +195,7 @@ test("quotations stand at the edge, and every line reads in its own direction", 
   const sides = (/** @type {import("@playwright/test").Locator} */ nodes) =>
     nodes.evaluateAll((all) => all.map((node) => getComputedStyle(node).direction));
   expect(await sides(frame.locator(".message").last().locator("p, ul, pre"))).toEqual(["rtl", "rtl", "ltr", "ltr"]);
-  // The user's own words: each line for itself.
+  // The user's own text: each line for itself.
   const lines = await frame.locator(".user-text").last().evaluate((node) => {
     const text = node.firstChild;
     const box = node.getBoundingClientRect();

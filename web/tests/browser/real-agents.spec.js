@@ -28,9 +28,9 @@ const PROGRAMS = {
 const CODEX_SETTINGS = fileURLToPath(new URL("../../../crates/testkit/src/scripted_model/codex.toml", import.meta.url));
 /** Real programs need longer to start than scripted ones. */
 const SLOW = { timeout: 60_000 };
-/** Words of an answer that streams. */
+/** The text of a streamed answer. */
 const WORDS = 600;
-/** All attempts to start an agent again, one after another. */
+/** The time for all restart attempts of an agent. */
 const GIVEN_UP = { timeout: 120_000 };
 
 /** @typedef {{ url: string, release: (gate: string) => Promise<unknown> }} Model */
@@ -106,7 +106,7 @@ function crash(app, name) {
       process.kill(Number(pid), "SIGKILL");
       ended += 1;
     } catch {
-      // It ended by itself, or is not ours to read.
+      // It exited by itself, or is not readable for us.
     }
   }
   expect(ended, "the agent ran").toBeGreaterThan(0);
@@ -127,7 +127,7 @@ const talks = (agent) => async ({ real, page, model, quiet }) => {
       + "bash:echo one-two-three\nsay:The tool has run.",
   );
   await expect(frame.locator(".message strong")).toHaveText("morning", SLOW);
-  // What the model says in twelve seconds is read as it comes.
+  // The model's output of twelve seconds is read as it arrives.
   const read = async () => (await frame.locator(".message").allTextContents()).join(" ").match(/w\d+/g)?.length ?? 0;
   await expect.poll(read, SLOW).toBeGreaterThan(20);
   expect(await read()).toBeLessThan(WORDS);
@@ -210,7 +210,7 @@ const crashes = (agent, program) => async ({ real, page }) => {
   await expect(sessionRow(page, "say:Before the crash.")).toBeVisible();
 };
 
-/** Notes everything the chip says from now on. @param {import("@playwright/test").FrameLocator} frame */
+/** Records every text of the chip from now on. @param {import("@playwright/test").FrameLocator} frame */
 const recordChip = (frame) => frame.locator(".chip").evaluate((chip) => {
   const all = /** @type {any} */ (window);
   all.chips = [];

@@ -1,4 +1,4 @@
-// Sessions that were led before this server was started.
+// Sessions from before this server was started.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

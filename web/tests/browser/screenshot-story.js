@@ -1,4 +1,4 @@
-// screenshot-story.js: the conversations of the design's pictures, as an agent would lead them. For screenshots.
+// screenshot-story.js: the conversations shown in the design, played by an agent. For screenshots.
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 

@@ -1,5 +1,6 @@
-// An agent that speaks the Agent Client Protocol over stdio and does what the prompt's words say. A file named
-// `release` in its directory lets it go on where it waits. What was said is kept in HOME, so it can be loaded again.
+// An agent that speaks the Agent Client Protocol over stdio and does what the prompt asks. A file named
+// `release` in its directory lets it continue where it waits. The conversation is stored in HOME and can be loaded
+// again.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -9,7 +10,7 @@ import { STORY } from "./screenshot-story.js";
 const SCRIPT = process.env.SCRIPT ?? "";
 const store = join(process.env.HOME ?? ".", ".scripted-agent");
 mkdirSync(store, { recursive: true });
-// After a crash it does not start again until this file is taken away.
+// After a crash it does not start again until this file is removed.
 const down = join(store, "down");
 if (existsSync(down)) process.exit(1);
 /** @type {Map<string, { cwd: string, cancelled: boolean }>} */
@@ -81,7 +82,7 @@ const SCENES = {
     offer(id, [...COMMANDS, { name: "deploy", description: "Put it on the server" }]);
   },
   slow: async (id, _, cancelled) => {
-    // Until it is stopped, however long the machine takes to do so.
+    // Until it is stopped, however long that takes.
     for (let at = 1; at <= 20_000 && !cancelled(); at += 1) {
       emit(id, chunk(`word${at} `));
       if (at % 20 === 0) emit(id, chunk("\n\n"));

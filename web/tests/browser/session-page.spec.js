@@ -62,7 +62,7 @@ test("options that are neither mode nor model are in a menu under their names; o
   ]);
 });
 
-test("a command says that it prints nothing before its end, until its agent has shown otherwise", async (
+test("a command shows that output appears at its end, until its agent has sent live output", async (
   { app, shell },
 ) => {
   await addProject(shell, app.directory("ferry"));

@@ -45,7 +45,7 @@ test("TC-2.1a: each session is listed with its title, its age and its agent", as
   }
 });
 
-test("TC-2.1b: the session used last stands first", async ({ shell }) => {
+test("TC-2.1b: the most recently used session is first", async ({ shell }) => {
   await send(await newSession(shell, "ferry"), "hello one");
   await finished(current(shell));
   await send(await newSession(shell, "ferry"), "hello two");
@@ -87,7 +87,7 @@ test("TC-2.2b: the picker offers Claude Code and Codex, and every other agent", 
   }
 });
 
-test("TC-2.2b: the picker says what is not installed and how to get it", async ({ startApp, page }) => {
+test("TC-2.2b: the picker shows what is not installed and how to install it", async ({ startApp, page }) => {
   const app = await startApp({ env: { CLAUDE_CMD: "no-such-claude", CODEX_ACP_CMD: "no-such-codex" } });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -105,7 +105,7 @@ test("TC-2.2b: the picker says what is not installed and how to get it", async (
   }
 });
 
-test("TC-2.2c: cancelling the picker makes nothing", async ({ shell }) => {
+test("TC-2.2c: cancelling the picker creates nothing", async ({ shell }) => {
   await projectRow(shell, "ferry").getByRole("button", { name: "New Session" }).click();
   await shell.getByRole("dialog", { name: "New session" }).getByRole("button", { name: "Cancel" }).click();
   await expect(shell.getByText("No sessions yet")).toBeVisible();

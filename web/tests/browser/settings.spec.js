@@ -1,6 +1,6 @@
 import { addProject, expect, newSession, send, tab, test } from "./app.js";
 
-test("Settings: the theme is chosen, follows the system when asked, and is kept", async ({ shell }) => {
+test("Settings: the theme can be set, can follow the system, and is stored", async ({ shell }) => {
   await shell.getByRole("button", { name: "Settings" }).click();
   const dialog = shell.getByRole("dialog", { name: "Settings" });
   await expect(dialog.getByRole("radio", { name: "System" })).toBeChecked();

@@ -61,7 +61,7 @@ test("the key for the next one visits each unread session once, however fast it 
   for (let at = 0; at < 3; at += 1) await shell.keyboard.press("Control+j");
   await expect.poll(() => shell.evaluate(() => /** @type {any} */ (window).visited.at(-1))).toBe(listed.at(-1));
   const visited = await shell.evaluate(() => /** @type {any} */ (window).visited);
-  // Keys that come within one frame are drawn once.
+  // Keys pressed within one frame are drawn once.
   expect(listed.filter((title) => visited.includes(title))).toEqual(visited);
 });
 
@@ -111,7 +111,7 @@ test("rows keep their places under the pointer, show new states there, and move 
   expect(await rows()).toEqual(["hello b", "hello a"]);
   await shell.mouse.move(900, 500);
   await expect.poll(rows).toEqual(["hello a", "hello b"]);
-  // The same for who walks the rows by keyboard.
+  // The same while the rows are navigated by keyboard.
   app.release("ferry");
   await finished(current(shell));
   await tab(shell, "hello b").click();

@@ -70,7 +70,7 @@ test("a hidden session draws nothing until it is shown, and no key reaches it", 
     });
   });
   app.release("ferry");
-  // It is told, and says so in the sidebar; its own page stays as it was.
+  // It receives the update and the sidebar shows it; its own page stays as it was.
   await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Finished, unread" })).toBeVisible();
   expect(await hidden?.evaluate(() => /** @type {any} */ (window).writes)).toBe(0);
   await shell.locator(".skip-link").focus();
@@ -128,7 +128,7 @@ test("TC-4.6a, TC-4.6b: tabs are reordered by dragging, and stay so when all is 
   const onto = await tab(shell, "hello b").boundingBox();
   await tab(shell, "hello c").hover();
   await shell.mouse.down();
-  // A hand moves over many places; a drag begins only with the second of them.
+  // A real pointer moves through many points; a drag starts only at the second of them.
   await shell.mouse.move((onto?.x ?? 0) + 10, (onto?.y ?? 0) + 15, { steps: 8 });
   await expect(tab(shell, "hello b")).toHaveAttribute("data-drop", "before");
   await shell.mouse.up();

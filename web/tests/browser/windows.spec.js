@@ -1,4 +1,4 @@
-// windows.spec.js: two windows of one workspace, and a window whose server is away.
+// windows.spec.js: two windows of one workspace, and a window without a server.
 import {
   addProject,
   current,
@@ -58,7 +58,7 @@ test("each window keeps its own tabs over a reload, and a new one begins with th
   await expect(tab(third, "hello two")).toHaveAttribute("data-current", "");
 });
 
-test("TC-1.3b: a project removed while a window was away is gone from it, with its tabs, when it is back", async (
+test("TC-1.3b: a project removed while a window was disconnected is gone from it, with its tabs, on reconnect", async (
   { app, shell, context, quiet },
 ) => {
   await addProject(shell, app.directory("ferry"));
@@ -88,7 +88,7 @@ test("TC-1.3b: a project removed while a window was away is gone from it, with i
   await expect(shell.locator(".palette-option", { hasText: "hello ferry" })).toHaveCount(0);
 });
 
-test("with the server away nothing is said to be at work, and it is said again when it is back", async (
+test("without the server nothing is shown as working, and it is shown again on reconnect", async (
   { app, shell, quiet },
 ) => {
   await addProject(shell, app.directory("ferry"));
@@ -144,7 +144,7 @@ test("a session is complete after a lost connection, even if an old message come
   await expect(current(page).locator(".message")).toHaveCount(2);
 });
 
-test("a theme chosen in one window is shown in the others, sessions and all", async ({ app, shell, context }) => {
+test("a theme set in one window is shown in the others, including their sessions", async ({ app, shell, context }) => {
   await addProject(shell, app.directory("ferry"));
   await sendIn(shell, "ferry", "hello one");
   const other = await context.newPage();
@@ -158,7 +158,7 @@ test("a theme chosen in one window is shown in the others, sessions and all", as
   await expect(other.locator("html")).toHaveAttribute("data-theme", "dark");
 });
 
-test("where the connection gets no thread of its own, the page does without", async ({ app, page }) => {
+test("without workers, the connection runs in the page itself", async ({ app, page }) => {
   await page.route("**/websocket-worker.js", (route) => route.abort());
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { listenToPortlets, listenToShell, sendToPortlet } from "../../shared/bus.js";
 
-/** A window of the page: what hears, and where it lies. */
+/** A window of the page: its listeners and its location. */
 const page = /** @type {any} */ (globalThis);
 const shell = { name: "the shell" };
 const stranger = { name: "a stranger" };
@@ -22,7 +22,7 @@ function openPage(parent) {
 }
 
 /**
- * What is heard of these events.
+ * The messages received from these events.
  * @param {(received: (...words: any[]) => void) => void} listen
  * @param {object[]} events
  */
@@ -34,7 +34,7 @@ function receivedBy(listen, events) {
   return received;
 }
 
-test("a portlet hears the shell of its own page and nobody else", () => {
+test("a portlet receives messages from the shell of its own page only", () => {
   openPage(shell);
   const data = { kind: "visible", visible: true };
   const good = { origin: HOME, source: shell, data };
@@ -49,7 +49,7 @@ test("a portlet hears the shell of its own page and nobody else", () => {
   assert.deepEqual(receivedBy(listenToShell, [...foreign, good]), [[data]]);
 });
 
-test("a page that is no portlet hears no shell, not even itself", () => {
+test("a page that is not a portlet receives no shell messages, not even its own", () => {
   openPage(null);
   assert.deepEqual(
     receivedBy(listenToShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]),
@@ -57,7 +57,7 @@ test("a page that is no portlet hears no shell, not even itself", () => {
   );
 });
 
-test("the shell hears windows of its own origin only, and is told which one spoke", () => {
+test("the shell receives messages from its own origin only, with their source", () => {
   openPage(null);
   const data = { kind: "ready" };
   const good = { origin: HOME, source: stranger, data };
@@ -65,7 +65,7 @@ test("the shell hears windows of its own origin only, and is told which one spok
   assert.deepEqual(receivedBy(listenToPortlets, [...foreign, good]), [[stranger, data]]);
 });
 
-test("what has not the shape of a message is let go", () => {
+test("a message of the wrong shape is dropped", () => {
   openPage(shell);
   const shapes = [
     null,
@@ -95,7 +95,7 @@ test("what has not the shape of a message is let go", () => {
   }
 });
 
-test("a portlet is told by its own origin, so that a page in its place hears nothing", () => {
+test("a message to a portlet names its origin, so that another page in its place receives nothing", () => {
   openPage(null);
   /** @type {any[]} */
   const sent = [];

@@ -32,6 +32,6 @@ test("every Rust test that a case names is there", () => {
   assert.ok(!isRustTest("crates/upserts/tests/it/batching.rs::no_such_test") && !isRustTest("crates/no/such.rs::test"));
 });
 
-test("the table of cases says what the tests are called (npm run cases writes it)", () => {
+test("the table of cases lists the current test names (npm run cases writes it)", () => {
   assert.equal(readFileSync(DOCUMENT, "utf8"), describe());
 });

@@ -32,7 +32,7 @@ const call = (turnId, tool, text, more = {}) => ({
   ...more,
 });
 
-test("a conversation is copied with who said what, and tool calls in short", () => {
+test("a conversation is copied with its speakers, and tool calls in short", () => {
   const items = [
     message("1", "user", "Fix it\n"),
     { ...message("1", "agent", "hm"), type: "thinking" },

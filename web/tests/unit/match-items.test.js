@@ -3,7 +3,7 @@ import test from "node:test";
 import { renamedOf } from "../../portlet/match-items.js";
 
 /**
- * A conversation of turns of items, each told by its id and what it says.
+ * A conversation of turns and items, each given by its id and its text.
  * @param {Record<string, Record<string, string>>} turns
  */
 function talk(turns) {
@@ -20,7 +20,7 @@ const plain = (/** @type {ReturnType<typeof renamedOf>} */ { items, turns }) => 
   turns: Object.fromEntries(turns),
 });
 
-test("what says the same is the same, under whatever id", () => {
+test("items with the same content match, whatever their ids", () => {
   const before = talk({ t1: { a: "?hello", b: "Hello." }, t2: { c: "?run", d: "$ make", e: "Done." } });
   const after = talk({ u1: { v: "?hello", w: "Hello." }, u2: { x: "?run", d: "$ make", z: "Done. " } });
   assert.deepEqual(plain(renamedOf(before, after)), {
@@ -29,13 +29,13 @@ test("what says the same is the same, under whatever id", () => {
   });
 });
 
-test("what was said twice is told apart by its place from the end", () => {
+test("items with equal content are matched by their position from the end", () => {
   const before = talk({ t1: { a: "?again" }, t2: { b: "?again" }, t3: { c: "?again" } });
   const after = talk({ u2: { x: "?again" }, u3: { y: "?again" } });
   assert.deepEqual(plain(renamedOf(before, after)), { items: { y: "c", x: "b" }, turns: { u3: "t3", u2: "t2" } });
 });
 
-test("an item is taken once, and what is new stays new", () => {
+test("an item is matched once, and new items stay new", () => {
   const before = talk({ t1: { a: "?hello" } });
   const after = talk({ u1: { v: "?hello" }, u2: { w: "?hello", x: "News." } });
   assert.deepEqual(plain(renamedOf(before, after)), { items: { w: "a" }, turns: { u2: "t1" } });

@@ -11,7 +11,7 @@ test("every type we understand is one the server can send", () => {
   assert.deepEqual(new Set(goldens("server.").map(([, { type }]) => type)), new Set(SERVER_TYPES));
 });
 
-test("a message that lacks a field is not taken for one", () => {
+test("a message that lacks a field is rejected", () => {
   for (const [name, message] of goldens("server.")) {
     for (const field of Object.keys(message)) {
       const { [field]: _, ...rest } = message;
@@ -38,7 +38,7 @@ test("a message that lacks a field is not taken for one", () => {
   }
 });
 
-test("what is not JSON, not an object or of an unknown type is let go", () => {
+test("a frame that is not JSON, not an object or of an unknown type is dropped", () => {
   for (const text of [
     "",
     "{",

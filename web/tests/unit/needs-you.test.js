@@ -31,7 +31,7 @@ test("requests come before errors, the oldest first; what is finished is a list 
   assert.deepEqual(listFinished(all).map(({ key }) => key), ["f1", "f2"]);
 });
 
-test("an agent that was lost stands first, once, with its sessions", () => {
+test("a disconnected agent is listed first, once, with its sessions", () => {
   const all = [
     session("p", "needs_permission", "12:00"),
     session("d1", "disconnected", "12:01", { reason: "Interrupted" }),
@@ -43,7 +43,7 @@ test("an agent that was lost stands first, once, with its sessions", () => {
   assert.equal(second?.key, "p");
 });
 
-test("the reason is the server's, else the state's own words", () => {
+test("the reason is the server's, otherwise a text for the state", () => {
   assert.equal(
     reasonOf(session("a", "error", "10:00", { reason: "Turn failed: rate limit" })),
     "Turn failed: rate limit",
@@ -56,7 +56,7 @@ test("the most urgent of many states is shown", () => {
   assert.equal(mostUrgent([]), "idle");
 });
 
-test("a search finds beginnings of words first, then inside words, then letters in order", () => {
+test("a search finds word starts first, then parts of words, then letters in order", () => {
   const score = (/** @type {string} */ text) => fuzzy("re", text)?.score ?? 0;
   assert.ok(score("Move the relay") > score("Core of it"));
   assert.deepEqual(fuzzy("re", "Fix auth refresh")?.ranges, [[9, 11]]);
@@ -65,7 +65,7 @@ test("a search finds beginnings of words first, then inside words, then letters 
   assert.deepEqual(fuzzy("  ", "anything"), { score: 0, ranges: [] });
 });
 
-test("what ends before the user's eyes does not come and go in the lists; a request stays", () => {
+test("a turn that ends in view does not flash in the lists; a request stays", () => {
   const all = [
     session("a", "finished", "10:00"),
     session("b", "error", "10:01"),
@@ -112,7 +112,7 @@ test("the key visits requests before what is unread, and goes through them again
   assert.deepEqual(press([session("p", "needs_permission", "10:00")], 2), ["p", null]);
 });
 
-test("what asks again is visited again, and a lost agent is visited by one of its sessions", () => {
+test("a session with a new request is visited again, and a lost agent by one of its sessions", () => {
   const next = createReview();
   const [a, b] = [session("a", "finished", "10:00"), session("b", "finished", "10:01")];
   assert.equal(next(listFinished([a, b]), undefined), "a");

@@ -87,7 +87,7 @@ test("TC-7.2b: a tool call keeps its output and sections when an update does not
   assert.deepEqual(second.sections, view.sections);
 });
 
-test("growth of one text that came in pieces is the same in one", () => {
+test("joined updates of one text give the same result as separate ones", () => {
   const grown = (
     /** @type {string} */ content,
     /** @type {number} */ contentFrom,
@@ -117,7 +117,7 @@ test("growth of one text that came in pieces is the same in one", () => {
   assert.deepEqual([together.text, together.html], [apart.text, apart.html]);
 });
 
-test("what begins, what ends, another item, a gap and a call are told apart", () => {
+test("starts, ends, other items, gaps and tool calls are not joined", () => {
   const one = /** @type {any} */ ({
     turnId: "t",
     itemId: "i",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 /**
- * What a page has, as far as the socket is concerned. `silent`: connected, and nothing is said.
+ * What the socket needs of a page. `silent`: connected, but the server sends nothing.
  * @param {{ letIn: () => boolean, silent?: () => boolean }} server
  */
 function page({ letIn, silent = () => false }) {
@@ -63,7 +63,7 @@ async function pass(t, ms) {
   }
 }
 
-test("a window that is not let in asks ever more rarely, and comes back at once when it is", async (t) => {
+test("a refused window retries less and less often, and reconnects at once when accepted", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   let letIn = false;
   let opened = 0;
@@ -82,7 +82,7 @@ test("a window that is not let in asks ever more rarely, and comes back at once 
   assert.equal(opened, 1);
 });
 
-test("what is asked before the server greets is refused only when it does not", async (t) => {
+test("a request made before the server hello fails only if none arrives", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   page({ letIn: () => false });
   const { createSocket } = await import("../../shell/socket.js");
@@ -92,7 +92,7 @@ test("what is asked before the server greets is refused only when it does not", 
   await assert.rejects(socket.request({ type: "project:list" }), { message: "Liminal Builder is not running." });
 });
 
-test("a server that never greets fails what waits after ten seconds, and is tried again", async (t) => {
+test("without a server hello, waiting requests fail after ten seconds, and the page reconnects", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   let silent = true;
   let opened = 0;

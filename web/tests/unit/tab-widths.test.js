@@ -16,7 +16,7 @@ test("with too little room the widest become narrower first, and no more than th
   assert.equal(fits, true);
 });
 
-test("tabs that do not fit even when narrow keep the minimum, and say so", () => {
+test("tabs that do not fit even when narrow keep the minimum, and `fits` is false", () => {
   assert.deepEqual(tabWidths(Array(30).fill(200), 1100), { widths: Array(30).fill(TAB_MIN_PX), fits: false });
 });
 

@@ -38,7 +38,7 @@ test("TC-4.6b: what is stored comes back", () => {
   assert.deepEqual(fromStored(JSON.parse(JSON.stringify(toStored(moved)))), moved);
   assert.deepEqual(Object.keys(toStored(moved)), ["openTabs", "activeTab", "tabOrder"]);
 });
-test("what is not understood in the store is left out", () => {
+test("unknown stored values are skipped", () => {
   for (const junk of [null, 7, "x", [], {}, { openTabs: 7 }, { openTabs: [1, null] }]) {
     assert.deepEqual(fromStored(junk), NO_TABS);
   }

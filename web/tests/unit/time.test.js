@@ -6,7 +6,7 @@ const now = Date.parse("2026-11-15T12:00:00.000Z");
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const ago = (/** @type {number} */ ms) => relativeTime(new Date(now - ms).toISOString(), now);
 
-test("TC-2.1a: ages read as people say them", () => {
+test("TC-2.1a: ages are shown in short form", () => {
   const table = /** @type {[number, string][]} */ ([
     [0, "now"],
     [59 * SECOND, "now"],
@@ -24,7 +24,7 @@ test("TC-2.1a: ages read as people say them", () => {
   for (const [ms, text] of table) assert.equal(ago(ms), text);
 });
 
-test("a clock that is ahead and a time that is none read as now", () => {
+test("a future time and an invalid time are shown as now", () => {
   assert.equal(ago(-DAY), "now");
   assert.equal(relativeTime("never", now), "now");
 });

@@ -58,7 +58,7 @@ test("three quiet calls in a row fold into one line, two do not", () => {
   assert.equal(groupLabel([...reads, call("search")]), "3 files, 1 search");
 });
 
-test("a file that was read says which lines", () => {
+test("a file that was read shows which lines", () => {
   const lines = (/** @type {number[]} */ numbers) =>
     numbers.map((n) => `<div class="line"><span class="num">${n}</span><span class="src">x</span></div>`).join("");
   const read = (/** @type {object[]} */ sections) => linesRead(call("read", { sections }));
@@ -69,7 +69,7 @@ test("a file that was read says which lines", () => {
   assert.equal(read([]), "");
 });
 
-test("leave that was given automatically is said", () => {
+test("automatic permission is shown", () => {
   assert.equal(
     permissionLabel(call("execute", {}, { permission: { decision: "allowed_automatically" } })),
     "allowed automatically",
@@ -126,7 +126,7 @@ test("a history without `since` replaces everything, one with it is merged", () 
   assert.deepEqual([...session.state.items.keys()], ["item-1"]);
 });
 
-test("older items come before those that are there, once", () => {
+test("older items are added before the known ones, once", () => {
   const session = createSession(() => {});
   const { since: _, ...history } = goldens("server.session.history")[0]?.[1];
   const entry = history.entries[0];
