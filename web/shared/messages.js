@@ -1,4 +1,4 @@
-// messages.js: messages as they come from the socket, checked at the edge. Types are in protocol.d.ts.
+// messages.js: checks messages as they arrive from the socket. Types are in protocol.d.ts.
 
 /** @typedef {import("./protocol.js").ServerMessage & { requestId?: string }} ServerFrame */
 
@@ -11,7 +11,15 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "project:removed": { projectId: "string" },
   "session:list": { projectId: "string", sessions: "array" },
   "session:created": { sessionId: "string", projectId: "string", session: "object" },
-  "session:history": { sessionId: "string", entries: "array", seq: "number", more: "boolean", turns: "array", facts: "object", session: "object" },
+  "session:history": {
+    sessionId: "string",
+    entries: "array",
+    seq: "number",
+    more: "boolean",
+    turns: "array",
+    facts: "object",
+    session: "object",
+  },
   "session:upsert": { sessionId: "string", seq: "number", payload: "object" },
   "session:turn": { sessionId: "string", seq: "number", payload: "object" },
   "session:page": { sessionId: "string", entries: "array", more: "boolean" },
@@ -36,7 +44,7 @@ export const SERVER_TYPES = Object.keys(FIELDS);
 
 /**
  * @param {unknown} text
- * @returns {ServerFrame | null} `null` for what is not a message we know.
+ * @returns {ServerFrame | null} `null` for an unknown message.
  */
 export function parseServerFrame(text) {
   if (typeof text !== "string") return null;
@@ -53,7 +61,10 @@ export function parseServerFrame(text) {
  * @returns {value is ServerFrame}
  */
 export function isServerMessage(value) {
-  const fields = value && typeof value === "object" && typeof value.type === "string" && Object.hasOwn(FIELDS, value.type) ? FIELDS[value.type] : undefined;
+  const fields = value
+    && typeof value === "object"
+    && typeof value.type === "string"
+    && Object.hasOwn(FIELDS, value.type) ? FIELDS[value.type] : undefined;
   return fields !== undefined && Object.entries(fields).every(([name, kind]) => hasKind(value[name], kind));
 }
 

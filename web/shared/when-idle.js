@@ -1,7 +1,7 @@
-// idle.js: what can wait until the page has nothing better to do. Not every browser says when that is.
+// when-idle.js: runs work when the page is idle. Not every browser has requestIdleCallback.
 
 const SOON_MS = 50;
-/** However busy the page, it is done by then. */
+/** The latest time, however busy the page. */
 const LATEST_MS = 1000;
 
 /** @param {() => void} run */

@@ -1,14 +1,18 @@
-// trusted.js: the policies under which text may become HTML or the address of a script. The page's Content-Security-Policy
-// names each of them and refuses every other way. Browsers without Trusted Types get the text as it is.
+// trusted-types.js: the policies under which text may become HTML or a script URL. The page's
+// Content-Security-Policy names each of them and refuses every other way. Browsers without Trusted Types get the text
+// as it is.
 
 /**
  * @typedef {{ html: (text: string) => string, scriptUrl: (url: string) => string }} Trusted
- * What comes out is an object that only the browser can make; to the types it is text.
+ * The result is an object that only the browser can create; its type here is text.
  */
 
 /**
  * @param {string} name As in the policy of `server/src/headers.rs`. Each can be made once.
- * @param {{ html?: (text: string) => string, scriptUrl?: (url: string) => string }} rules Each returns what may pass, or throws.
+ * @param {{
+ *   html?: (text: string) => string,
+ *   scriptUrl?: (url: string) => string,
+ * }} rules Each returns what may pass, or throws.
  * @returns {Trusted}
  */
 export function createPolicy(name, { html = refuse, scriptUrl = refuse }) {
@@ -20,5 +24,5 @@ export function createPolicy(name, { html = refuse, scriptUrl = refuse }) {
 
 /** @returns {never} */
 function refuse() {
-  throw new TypeError("This policy is not for that.");
+  throw new TypeError("This policy does not allow that.");
 }

@@ -1,10 +1,12 @@
-import { addProject, current, expect, finished, newSession, routeLine, send, sessionRow, tab, test } from "./app.js";
-import { writePast } from "./past.js";
+import { addProject, current, expect, finished, newSession, routeSocket, send, sessionRow, tab, test } from "./app.js";
+import { writeHistory } from "./saved-history.js";
 
-test("a long history is shown from its end, and older parts come as one scrolls up, each once and in place", async ({ page, startApp }) => {
+test("a long history is shown from its end, and older parts come as one scrolls up, each once and in place", async (
+  { page, startApp },
+) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 1000);
+  writeHistory(app, 1000);
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();
@@ -23,19 +25,23 @@ test("a long history is shown from its end, and older parts come as one scrolls 
   expect(questions).toEqual(Array.from({ length: 250 }, (_, at) => `Question ${at + 1}`));
 });
 
-test("TC-8.3b: a session led before this server was ever started opens in a new tab with its whole history", async ({ page, startApp }) => {
+test("TC-8.3b: a session from before this server was started opens in a new tab with its whole history", async (
+  { page, startApp },
+) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 40);
+  writeHistory(app, 40);
   await app.start();
   await page.goto(app.link);
   await expect(page.locator(".tab")).toHaveCount(0);
   await sessionRow(page, "A long history").click();
   await expect(tab(page, "A long history")).toHaveAttribute("data-current", "");
   const frame = current(page);
-  const each = (/** @type {(at: number) => string} */ words) => Array.from({ length: 10 }, (_, at) => words(at + 1));
+  const each = (/** @type {(at: number) => string} */ text) => Array.from({ length: 10 }, (_, at) => text(at + 1));
   await expect(frame.locator(".user-text")).toHaveText(each((at) => `Question ${at}`));
-  await expect(frame.locator(".message > .block:first-child")).toHaveText(each((at) => `Answer ${at} of many, with bold and code.`));
+  await expect(frame.locator(".message > .block:first-child")).toHaveText(
+    each((at) => `Answer ${at} of many, with bold and code.`),
+  );
   await expect(frame.locator(".thinking")).toHaveCount(10);
   await expect(frame.locator(".tool")).toHaveCount(10);
   await expect(frame.locator(".message figure.code code").first()).toHaveText("const a = 0;");
@@ -44,7 +50,7 @@ test("TC-8.3b: a session led before this server was ever started opens in a new 
 test("what is in view stays in place while older parts come in above", async ({ page, startApp }) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 1000);
+  writeHistory(app, 1000);
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();
@@ -54,19 +60,19 @@ test("what is in view stays in place while older parts come in above", async ({ 
   const moved = await frame.locator("#log").evaluate(async (log) => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
     const turns = () => document.querySelectorAll(".turn").length;
-    const rest = async () => {
+    const settle = async () => {
       for (let still = 0, height = 0; still < 10; still += 1) {
         await frame();
         if (log.scrollHeight !== height) still = 0;
         height = log.scrollHeight;
       }
     };
-    // The session was just opened: its own layout comes to rest first, then that of the place from which one scrolls on.
-    await rest();
+    // The session was just opened: its layout settles first, then that of the place from which we scroll on.
+    await settle();
     const count = turns();
     log.dispatchEvent(new WheelEvent("wheel"));
     log.scrollTop = 2000;
-    await rest();
+    await settle();
     if (turns() !== count) throw new Error("older parts came before they were wanted");
     log.dispatchEvent(new WheelEvent("wheel"));
     log.scrollTop = 1500;
@@ -84,13 +90,13 @@ test("what is in view stays in place while older parts come in above", async ({ 
   expect(await frame.locator(".user-text").count()).toBeGreaterThan(before);
 });
 
-test("older parts and lists that cannot be had are said, and had later", async ({ page, startApp }) => {
+test("older pages and lists that fail to load show an error, and load later", async ({ page, startApp }) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 1000);
+  writeHistory(app, 1000);
   await app.start();
   const refused = new Set(["session:page", "session:list"]);
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
       const { type, requestId } = JSON.parse(String(message));
@@ -118,7 +124,7 @@ test("older parts and lists that cannot be had are said, and had later", async (
   }, { timeout: 60_000, intervals: [200] }).toBeGreaterThan(before);
 });
 
-test("an agent that lost the conversation is said to have: context not restored", async ({ page, startApp }) => {
+test("an agent that lost the conversation shows: context not restored", async ({ page, startApp }) => {
   const app = await startApp({ script: "forgetful" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -133,7 +139,9 @@ test("an agent that lost the conversation is said to have: context not restored"
   await expect(frame.getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("an agent that says nothing for long is said to be silent, beside Cancel and Restart", async ({ page, startApp }) => {
+test("an agent without output for long is shown as silent, with Cancel and Restart", async (
+  { page, startApp },
+) => {
   const app = await startApp({ env: { ACP_PROMPT_TIMEOUT_MS: "1000" } });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -157,7 +165,9 @@ test("a long message and a long output fold behind Show all", async ({ app, shel
   await expect.poll(height).toBeGreaterThan(folded + 300);
   await expect(user.getByRole("button", { name: "Show all" })).toBeHidden();
   const tool = frame.locator(".tool");
-  if ((await tool.locator(".tool-head").getAttribute("aria-expanded")) !== "true") await tool.locator(".tool-head").click();
+  if ((await tool.locator(".tool-head").getAttribute("aria-expanded")) !== "true") {
+    await tool.locator(".tool-head").click();
+  }
   await expect(tool.getByText("line 2500", { exact: true })).toHaveCount(0);
   await tool.getByRole("button", { name: /^Show all/ }).click();
   await expect(tool.getByText("line 2500", { exact: true })).toHaveCount(1);
@@ -165,12 +175,16 @@ test("a long message and a long output fold behind Show all", async ({ app, shel
   await expect(tool.getByText("line 5000", { exact: true })).toHaveCount(1);
 });
 
-test("a long edit is cut, is shown whole on request as the edit it is, and goes on from there", async ({ app, shell }) => {
+test("a long edit is cut, is shown whole on request as the edit it is, and goes on from there", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "rewrite it");
   const tool = frame.locator(".tool");
-  if ((await tool.locator(".tool-head").getAttribute("aria-expanded")) !== "true") await tool.locator(".tool-head").click();
+  if ((await tool.locator(".tool-head").getAttribute("aria-expanded")) !== "true") {
+    await tool.locator(".tool-head").click();
+  }
   const lines = tool.locator(".diff .line.add");
   await expect(lines).toHaveCount(400);
   await expect(tool.getByText("row 500", { exact: true })).toHaveCount(0);
@@ -190,17 +204,19 @@ test("a paragraph of any length is one piece in the end, whatever it was drawn i
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await frame.locator("#turns").evaluate((turns) => new MutationObserver((changes) => {
-    if (changes.some(({ addedNodes }) => [...addedNodes].some((node) => node.nodeName === "WBR"))) turns.dataset.pieces = "";
+    if (changes.some(({ addedNodes }) => [...addedNodes].some((node) => node.nodeName === "WBR"))) {
+      turns.dataset.pieces = "";
+    }
   }).observe(turns, { childList: true, subtree: true }));
   await send(frame, "flood-prose");
   await finished(frame);
   await expect(frame.locator("#turns"), "it was drawn in pieces").toHaveAttribute("data-pieces");
   const paragraph = frame.locator(".message p");
   await expect(paragraph.locator("wbr")).toHaveCount(0);
-  const words = await paragraph.evaluate((node) => (node.childNodes.length === 1 ? node.textContent : "in pieces"));
-  const numbers = [...(words ?? "").matchAll(/number (\d+)/g)].map(([, number]) => Number(number));
+  const text = await paragraph.evaluate((node) => (node.childNodes.length === 1 ? node.textContent : "in pieces"));
+  const numbers = [...(text ?? "").matchAll(/number (\d+)/g)].map(([, number]) => Number(number));
   expect(numbers).toEqual(Array.from({ length: 2000 }, (_, at) => at + 1));
-  expect(words?.endsWith("the last word")).toBe(true);
+  expect(text?.endsWith("the last word")).toBe(true);
 });
 
 test("code of any length reads and measures as if it had come at once", async ({ app, shell }) => {
@@ -210,9 +226,12 @@ test("code of any length reads and measures as if it had come at once", async ({
   await finished(frame);
   const code = frame.locator(".message pre code");
   await expect(code.locator("code-lines"), "it was drawn in pieces").not.toHaveCount(0);
-  const look = () => code.evaluate((node) => ({ text: node.textContent ?? "", height: node.getBoundingClientRect().height }));
+  const look = () =>
+    code.evaluate((node) => ({ text: node.textContent ?? "", height: node.getBoundingClientRect().height }));
   const streamed = await look();
-  expect([...streamed.text.matchAll(/let x(\d+)/g)].map(([, number]) => Number(number))).toEqual(Array.from({ length: 2000 }, (_, at) => at + 1));
+  expect([...streamed.text.matchAll(/let x(\d+)/g)].map(([, number]) => Number(number))).toEqual(
+    Array.from({ length: 2000 }, (_, at) => at + 1),
+  );
   await shell.reload();
   await expect(code).toContainText("the last word");
   await expect(code.locator("code-lines")).toHaveCount(0);

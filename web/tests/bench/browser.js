@@ -1,4 +1,4 @@
-// visit.js: a server, a page, and the clocks that are read in it.
+// browser.js: starts a server and a page, and measures times in it.
 import { chromium } from "@playwright/test";
 import { App } from "../browser/app.js";
 import config from "../playwright.config.js";
@@ -42,13 +42,23 @@ export async function longestTaskMs(page, act) {
   const owner = /** @type {import("@playwright/test").Browser} */ (page.context().browser());
   await owner.startTracing(page, { categories: ["toplevel"] });
   await act();
-  /** @type {{ traceEvents: { name: string, ph: string, pid: number, tid: number, tdur?: number, args?: { name?: string } }[] }} */
+  /**
+   * @type {{
+   *   traceEvents: { name: string, ph: string, pid: number, tid: number, tdur?: number, args?: { name?: string } }[],
+   * }}
+   */
   const { traceEvents } = JSON.parse(String(await owner.stopTracing()));
-  const mains = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
-  return Math.max(0, ...traceEvents.filter(({ name, pid, tid }) => name.endsWith("RunTask") && mains.has(`${pid} ${tid}`)).map(({ tdur = 0 }) => tdur / 1000));
+  const mains = new Set(traceEvents.filter(({ name, args }) =>
+    name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
+  return Math.max(0, ...traceEvents.filter(({ name, pid, tid }) =>
+    name.endsWith("RunTask") && mains.has(`${pid} ${tid}`)).map(({ tdur = 0 }) => tdur / 1000));
 }
 
-/** What Chromium counts: seconds of the main thread's own processor time, and sizes. @param {Page} page @param {"threadTicks" | "timeTicks"} [clock] */
+/**
+ * What Chromium counts: seconds of the main thread's own processor time, and sizes.
+ * @param {Page} page
+ * @param {"threadTicks" | "timeTicks"} [clock]
+ */
 export async function meter(page, clock = "threadTicks") {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send("Performance.enable", { timeDomain: clock });
@@ -56,5 +66,10 @@ export async function meter(page, clock = "threadTicks") {
     const { metrics } = await cdp.send("Performance.getMetrics");
     return metrics.find((metric) => metric.name === name)?.value ?? 0;
   };
-  return { busyMs: async () => 1000 * (await read("TaskDuration")), scriptMs: async () => 1000 * (await read("ScriptDuration")), read, collect: () => cdp.send("HeapProfiler.collectGarbage") };
+  return {
+    busyMs: async () => 1000 * (await read("TaskDuration")),
+    scriptMs: async () => 1000 * (await read("ScriptDuration")),
+    read,
+    collect: () => cdp.send("HeapProfiler.collectGarbage"),
+  };
 }

@@ -1,9 +1,14 @@
-// seen.js: tells the server that the user has seen how a session ended, once it was in view for a second.
+// mark-seen.js: reports to the server that the user has seen how a turn ended, once it was in view for a second.
 import { isUnseen } from "../shared/attention.js";
 
 const IN_VIEW_MS = 1000;
 
-/** @param {{ session: () => import("../shared/protocol.js").SessionSummary | undefined, seen: (sessionId: string) => void }} deps */
+/**
+ * @param {{
+ *   session: () => import("../shared/protocol.js").SessionSummary | undefined,
+ *   seen: (sessionId: string) => void,
+ * }} deps
+ */
 export function watchSeen({ session, seen }) {
   /** @type {{ id: string, timer: number } | null} */
   let watching = null;

@@ -1,20 +1,21 @@
-// handover.js: hands on what the server says, in order and at most once per pause: a postMessage costs more than the few
-// words it carries while an agent writes. line.js hands on to the page, portlets.js to each session.
+// message-batcher.js: passes server messages on in order, at most one batch per pause. While an agent writes, a
+// postMessage costs more than the little text it carries. websocket.js batches for the page, portlets.js per session.
 
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 
 /**
  * @param {(messages: ServerFrame[]) => void} send
- * @param {() => number} pauseMs How long after the last time the next one may be.
- * @param {(first: ServerFrame, second: ServerFrame) => ServerFrame | null} [join] Two in a row as one, where that can be.
+ * @param {() => number} pauseMs The minimum pause between two batches.
+ * @param {(first: ServerFrame, second: ServerFrame) => ServerFrame | null} [join] Joins two consecutive messages into
+ *   one, or returns `null`.
  */
-export function createHandover(send, pauseMs, join = () => null) {
+export function createMessageBatcher(send, pauseMs, join = () => null) {
   /** @type {ServerFrame[]} */
   let waiting = [];
   let sentAt = -Infinity;
   let timer = 0;
 
-  /** Hands over what waits, now. */
+  /** Sends what is waiting, now. */
   function flush() {
     clearTimeout(timer);
     timer = 0;
@@ -27,7 +28,7 @@ export function createHandover(send, pauseMs, join = () => null) {
 
   return {
     flush,
-    /** Nobody is there any more who has to know. */
+    /** Drops what is waiting: the receiver is gone. */
     clear() {
       clearTimeout(timer);
       timer = 0;
@@ -40,8 +41,8 @@ export function createHandover(send, pauseMs, join = () => null) {
       if (joined) waiting.push(joined);
       else waiting.push(...(last ? [last, message] : [message]));
       const wait = sentAt + pauseMs() - performance.now();
-      // What comes in one go goes in one go. A timer may be held back in a window that nobody sees, so the next message
-      // counts as well.
+      // Messages that arrive together are sent together. Browsers delay timers in hidden windows, so the next message
+      // also checks the time.
       if (wait <= 0) queueMicrotask(flush);
       else if (timer === 0) timer = self.setTimeout(flush, wait);
     },

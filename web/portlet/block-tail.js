@@ -1,34 +1,29 @@
-// tail.js: changes only the end of a block that is still being written. The block's HTML is the server's, strictly
-// spelled; what is not understood is answered with `null`, and the block is drawn anew.
+// block-tail.js: changes only the end of a block that is still being written. The block's HTML comes from the server in
+// a strict form. Where it cannot be parsed, the result is `null` and the block is redrawn.
 
 const TOKEN = /<(\/?)([a-z][a-z0-9]*)((?:\s[^<>]*)?)>|[^<]+/gy;
 const VOID = new Set(["br", "hr", "img"]);
 const ENTITY = /&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi;
 
-/** The browser measures a run of words anew when it grows; a longer one goes on in a new run. */
+/** The browser re-measures a text run when it grows, so a run longer than this continues in a new one. */
 const RUN_MAX = 1000;
-/** A box around lines of code, see content.css. The server writes no such element. */
+/** A box around lines of code, see content.css. The server never emits this element. */
 const LINES = "code-lines";
 
 /** @typedef {{ kind: "open" | "close" | "void" | "text", length: number }} Token */
 
 /**
- * How much of the beginning two texts share, cut back to where no tag and no entity is open.
- * @param {string} before
- * @param {string} after
+ * How much of the first `keep` units of a block can stay: cut back to where no tag and no entity is open.
+ * @param {string} html
+ * @param {number} keep
  */
-export function sharedLength(before, after) {
-  let low = 0;
-  let high = Math.min(before.length, after.length);
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (after.startsWith(before.slice(low, middle), low)) low = middle;
-    else high = middle - 1;
-  }
-  const tag = before.lastIndexOf("<", low - 1);
-  if (low > 0 && tag > before.lastIndexOf(">", low - 1)) return tag;
-  const entity = before.lastIndexOf("&", low - 1);
-  return low > 0 && entity >= 0 && entity > before.lastIndexOf(";", low - 1) ? entity : low;
+export function keptLength(html, keep) {
+  const length = Math.min(keep, html.length);
+  if (length === 0) return 0;
+  const tag = html.lastIndexOf("<", length - 1);
+  if (tag > html.lastIndexOf(">", length - 1)) return tag;
+  const entity = html.lastIndexOf("&", length - 1);
+  return entity >= 0 && entity > html.lastIndexOf(";", length - 1) ? entity : length;
 }
 
 /**
@@ -50,12 +45,12 @@ export function tokens(html) {
 }
 
 /**
- * Takes the end of what `root` shows away again.
+ * Removes the end of what `root` shows.
  * @param {Element} root
- * @param {string} html The end to take away.
+ * @param {string} html The end to remove.
  * @returns {Element | null} The element that was open there.
  */
-export function undo(root, html) {
+export function removeTail(root, html) {
   const all = tokens(html);
   if (!all) return null;
   let at = root;
@@ -77,7 +72,11 @@ export function undo(root, html) {
   return at;
 }
 
-/** Takes so many letters away at the end; what was one text for the server may be several here. @param {Element} root @param {number} length */
+/**
+ * Removes this many characters at the end; one text of the server may be several nodes here.
+ * @param {Element} root
+ * @param {number} length
+ */
 function takeText(root, length) {
   for (let left = length; left > 0;) {
     const last = lastOf(root);
@@ -90,33 +89,37 @@ function takeText(root, length) {
   return true;
 }
 
-/** The last node the server knows of. @param {Element} root */
+/** The last node that came from the server. @param {Element} root */
 function lastOf(root) {
   for (let last = root.lastChild; last; last = root.lastChild) {
     if (isBox(last)) last.replaceWith(...last.childNodes);
-    else if ((last instanceof Text && last.length === 0) || (last instanceof Element && last.localName === "wbr")) last.remove();
-    else return last;
+    else if ((last instanceof Text && last.length === 0) || (last instanceof Element && last.localName === "wbr")) {
+      last.remove();
+    } else return last;
   }
   return null;
 }
 
-/** Takes out what was put between the runs of a block, when it is finished. @param {Element} block */
+/** Joins the text runs of a finished block again. @param {Element} block */
 export function joinRuns(block) {
   const joints = block.querySelectorAll("wbr");
   for (const joint of joints) joint.remove();
   if (joints.length) block.normalize();
 }
 
-/** What a block shows, without the boxes around lines: they stay, since they cannot be seen. @param {Element} block */
+/**
+ * A block's HTML without the boxes around lines; the boxes themselves are invisible and stay.
+ * @param {Element} block
+ */
 export const shownHtml = (block) => block.innerHTML.replaceAll(`<${LINES}>`, "").replaceAll(`</${LINES}>`, "");
 
 /**
- * Puts the complete lines of code among these siblings, which start at the start of one, into a box of their own, so that
- * the browser need not lay them out again when more come below.
+ * Puts the complete lines of code among these siblings into a box, so that the browser need not lay them out again
+ * when more lines follow. The first sibling starts a line.
  * @param {ChildNode[]} nodes
  */
 function boxLines(nodes) {
-  // What is at the very end may be taken back.
+  // The last node may still be removed.
   const lines = nodes.slice(0, -1);
   while (lines.length && !lines.at(-1)?.textContent?.includes("\n")) lines.pop();
   const last = lines.at(-1);
@@ -127,8 +130,11 @@ function boxLines(nodes) {
   box.append(...lines);
 }
 
-/** Lines that come many at once are boxed before the browser has seen them: what is moved later costs it twice. @param {string} html Of code, from anywhere in a line. */
-export function boxNew(html) {
+/**
+ * Boxes many new lines before they are inserted: moving them later would cost a second layout.
+ * @param {string} html Code, from anywhere in a line.
+ */
+export function boxNewLines(html) {
   let depth = 0;
   let from = 0;
   let to = 0;
@@ -140,11 +146,13 @@ export function boxNew(html) {
       to = index + 1;
     }
   }
-  return to - from < RUN_MAX ? html : `${html.slice(0, from)}<${LINES}>${html.slice(from, to)}</${LINES}>${html.slice(to)}`;
+  return to - from < RUN_MAX
+    ? html
+    : `${html.slice(0, from)}<${LINES}>${html.slice(from, to)}</${LINES}>${html.slice(to)}`;
 }
 
-/** Lines that came one by one. @param {Element} code */
-function boxOld(code) {
+/** Boxes lines that arrived one by one. @param {Element} code */
+function boxOldLines(code) {
   /** @type {ChildNode[]} Everything since the last box. */
   const loose = [];
   let length = 0;
@@ -159,23 +167,25 @@ function boxOld(code) {
 const isBox = (node) => node instanceof Element && node.localName === LINES;
 
 /**
- * The tags that are open from `root` down to `at`, to be put before a new end so that it is read in its place.
+ * The tags that are open from `root` down to `at`. Put before a new end, they make it parse in its place.
  * @param {Element} root
  * @param {Element} at
  */
 export function openTags(root, at) {
   let html = "";
-  for (let node = at; node !== root; node = /** @type {Element} */ (node.parentElement)) html = `<${node.localName}>${html}`;
+  for (let node = at; node !== root; node = /** @type {Element} */ (node.parentElement)) {
+    html = `<${node.localName}>${html}`;
+  }
   return html;
 }
 
 /**
- * Puts what was read after those tags where they are open.
+ * Appends what was parsed after those tags at the open elements.
  * @param {Element} root
  * @param {Element} at
  * @param {ParentNode & Node} read
  */
-export function graft(root, at, read) {
+export function appendTail(root, at, read) {
   /** @type {Element[]} */
   const path = [];
   for (let node = at; node !== root; node = /** @type {Element} */ (node.parentElement)) path.unshift(node);
@@ -191,20 +201,20 @@ export function graft(root, at, read) {
   }
   const nodes = [...source.childNodes];
   const last = target.lastChild;
-  if (last instanceof Text && nodes[0] instanceof Text && goOn(last, nodes[0])) nodes.shift();
+  if (last instanceof Text && nodes[0] instanceof Text && continueText(last, nodes[0])) nodes.shift();
   target.append(...nodes);
-  if (target.localName === "code") boxOld(target);
+  if (target.localName === "code") boxOldLines(target);
   return true;
 }
 
 /**
- * Continues a run of words. Where it has become long, it ends behind the next space, where a line may break anyway: so
- * nothing looks different.
+ * Continues a text run. A long run ends after the next space, where a line may break anyway, so nothing looks
+ * different.
  * @param {Text} last
  * @param {Text} more
- * @returns {boolean} All of it; else `more` has the rest.
+ * @returns {boolean} Whether all of `more` was used; otherwise it holds the rest.
  */
-function goOn(last, more) {
+function continueText(last, more) {
   const end = last.length > RUN_MAX && !last.parentElement?.closest("pre") ? more.data.indexOf(" ") + 1 : 0;
   last.appendData(end ? more.data.slice(0, end) : more.data);
   if (end === 0) return true;

@@ -1,23 +1,23 @@
-// flow.js: in what order and in what groups the items of a turn are shown. Pure.
-import { isExploring } from "./tool-words.js";
+// group-items.js: the order and the groups in which the items of a turn are shown. Pure.
+import { isExploring } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
 /** @typedef {{ item: Item } | { group: ToolItem[] }} Step */
 
-/** So many quiet calls in a row fold into one line. */
+/** This many quiet calls in a row fold into one line. */
 const GROUP_MIN = 3;
 
 /**
  * @param {Item[]} items
  * @returns {Step[]}
  */
-export function flow(items) {
+export function groupItems(items) {
   /** @type {Step[]} */
   const steps = [];
   /** @type {ToolItem[]} */
   let run = [];
-  const settle = () => {
+  const closeRun = () => {
     if (run.length >= GROUP_MIN) steps.push({ group: run });
     else steps.push(...run.map((item) => ({ item })));
     run = [];
@@ -27,12 +27,13 @@ export function flow(items) {
       run.push(item);
       continue;
     }
-    settle();
+    closeRun();
     if (!isEmpty(item)) steps.push({ item });
   }
-  settle();
+  closeRun();
   return steps;
 }
 
-/** Finished words that are none. @param {Item} item */
-const isEmpty = (item) => item.type !== "tool_call" && item.text === "" && item.html.length === 0 && item.status === "complete";
+/** A finished text item without text. @param {Item} item */
+const isEmpty = (item) =>
+  item.type !== "tool_call" && item.text === "" && item.html.length === 0 && item.status === "complete";

@@ -1,15 +1,15 @@
-// frame.js: at most one write per frame. A window that is not shown has no frames, so there a timer stands in.
+// once-per-frame.js: at most one write per frame. A hidden window has no frames, so it uses a timer.
 
-/** A frame is followed by so many times its own cost, so that writing takes at most a sixth of the main thread. */
+/** A frame is followed by a pause of this many times its cost, so that writes use at most a sixth of the thread. */
 const PAUSE = 5;
-/** However slow the machine, the page is never further behind than this. */
+/** The longest such pause, however slow the machine. */
 const BEHIND_MS_MAX = 60;
 
 /**
  * @param {() => void} write
- * @param {{ sparing?: boolean }} [options] `sparing`: frames that are expensive are made rarer, so that there is time
- *   left for the user.
- * @returns {() => void} Asks for one call of `write`, soon; further calls before it happens are free.
+ * @param {{ sparing?: boolean }} [options] `sparing`: expensive frames are drawn less often, to leave time for user
+ *   input.
+ * @returns {() => void} Schedules one call of `write`; further calls before it runs do nothing.
  */
 export function oncePerFrame(write, { sparing = false } = {}) {
   let asked = false;
@@ -19,7 +19,7 @@ export function oncePerFrame(write, { sparing = false } = {}) {
     const start = performance.now();
     write();
     if (!sparing) return;
-    // Behind the frame's layout and paint.
+    // After the frame's layout and paint.
     setTimeout(() => {
       const cost = performance.now() - start;
       notBefore = start + cost + Math.min(BEHIND_MS_MAX, PAUSE * cost);

@@ -1,11 +1,11 @@
-// parts.js: what is measured in the page. A part gives rows; the floor of a row is the same done on an empty page, in the
-// same run. To add a row, write a function that measures it and list it in `parts`.
+// measurements.js: what is measured in the page. A part returns rows; the floor of a row is the same action on an empty
+// page, in the same run. To add a row, write a function that measures it and list it in `parts`.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, finished, newSession, send } from "../browser/app.js";
-import { writePast } from "../browser/past.js";
+import { writeHistory } from "../browser/saved-history.js";
 import { quantile } from "./rows.js";
-import { longestTaskMs, meter, visit } from "./visit.js";
+import { longestTaskMs, meter, visit } from "./browser.js";
 
 /** @typedef {import("./rows.js").Row} Row */
 /** @typedef {{ quick: boolean }} Effort */
@@ -19,7 +19,7 @@ export const parts = { tabs, streaming, history, sidebar, memory, reconnect };
 /** From a click to the painted frame: two divs that change places on an empty page, and tabs. @param {Effort} effort */
 async function tabs({ quick }) {
   const rounds = quick ? 10 : 60;
-  const [empty, switches, script] = await visit(async (page, app) => {
+  const [empty, switchTimes, script] = await visit(async (page, app) => {
     await addProject(page, app.directory("ferry"));
     for (let at = 0; at < 20; at += 1) await newSession(page, "ferry");
     const cdp = await meter(page, "timeTicks");
@@ -27,13 +27,30 @@ async function tabs({ quick }) {
     const times = await page.evaluate(clicks, { selector: ".tab [role=tab]", count: rounds });
     const scriptMs = (await cdp.scriptMs() - before) / rounds;
     await page.goto("about:blank");
-    await page.setContent("<style>div { position: absolute; inset: 40px; background: grey; visibility: hidden } .on { visibility: visible }</style><button>a</button><button>b</button><div class=on>a</div><div>b</div>");
-    await page.evaluate(() => addEventListener("click", () => document.querySelectorAll("div").forEach((div) => div.classList.toggle("on"))));
+    await page.setContent(
+      "<style>div { position: absolute; inset: 40px; background: grey; visibility: hidden } "
+        + ".on { visibility: visible }</style>"
+        + "<button>a</button><button>b</button><div class=on>a</div><div>b</div>",
+    );
+    await page.evaluate(() =>
+      addEventListener("click", () => document.querySelectorAll("div").forEach((div) => div.classList.toggle("on"))));
     return /** @type {const} */ ([await page.evaluate(clicks, { selector: "button", count: rounds }), times, scriptMs]);
   });
   return [
-    { name: "tab switch to the painted frame, 20 tabs, median", value: quantile(switches, 0.5), unit: "ms", most: 2 * FRAME_MS, floor: quantile(empty, 0.5) },
-    { name: `tab switch to the painted frame, 20 tabs, worst of ${rounds}`, value: Math.max(...switches), unit: "ms", most: 100, floor: Math.max(...empty) },
+    {
+      name: "tab switch to the painted frame, 20 tabs, median",
+      value: quantile(switchTimes, 0.5),
+      unit: "ms",
+      most: 2 * FRAME_MS,
+      floor: quantile(empty, 0.5),
+    },
+    {
+      name: `tab switch to the painted frame, 20 tabs, worst of ${rounds}`,
+      value: Math.max(...switchTimes),
+      unit: "ms",
+      most: 100,
+      floor: Math.max(...empty),
+    },
     { name: "script of one tab switch", value: script, unit: "ms", most: FRAME_MS },
   ];
 }
@@ -69,32 +86,48 @@ async function streaming({ quick }) {
         await frame.locator("#session").evaluate(untilDone);
         return await cdp.busyMs() - before;
       };
-      // What four seconds of waiting cost: the spinner, the seconds that go by.
+      // The cost of four seconds of waiting: the spinner and the elapsed time.
       const waiting = await turn("wait four seconds");
-      rows.push({ name: `48 KB of ${scene}, 2,000 chunks at 500/s: main thread`, value: await turn(`flood-${scene}`), unit: "ms", most: 1000, floor: waiting });
+      rows.push({
+        name: `48 KB of ${scene}, 2,000 chunks at 500/s: main thread`,
+        value: await turn(`flood-${scene}`),
+        unit: "ms",
+        most: 1000,
+        floor: waiting,
+      });
       const watch = page.frames().find((other) => other.url().endsWith("/portlet"))?.evaluate(watchBehind);
       await turn(`flood-${scene} again`);
-      rows.push({ name: `48 KB of ${scene}: furthest behind what has arrived`, value: (await watch) ?? Number.NaN, unit: "ms", most: 100 });
+      rows.push({
+        name: `48 KB of ${scene}: furthest behind what has arrived`,
+        value: (await watch) ?? Number.NaN,
+        unit: "ms",
+        most: 100,
+      });
     });
   }
   return rows;
 }
 
-/** In the portlet: while a turn runs. One question, since each one that is asked from outside takes the page's time. @param {Element} root */
+/**
+ * In the portlet: while a turn runs. One question, since each one that is asked from outside takes the page's time.
+ * @param {Element} root
+ */
 async function untilDone(root) {
   const isBusy = () => root.querySelector(".turn:last-child")?.getAttribute("aria-busy") === "true";
   for (const busy of [true, false]) while (isBusy() !== busy) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-/** In the portlet: for each frame, how long the oldest word that arrived and is not shown has waited; the most of it. */
+/**
+ * In the portlet: for each frame, how long the oldest word that arrived and is not shown has waited; the most of it.
+ */
 async function watchBehind() {
   /** @type {{ word: number, at: number }[]} Words that arrived, by their number. */
   const arrived = [];
   let over = false;
   addEventListener("message", ({ data }) => {
     if (data.kind !== "server") return;
-    const said = JSON.stringify(data.messages);
-    const words = [...said.matchAll(/(?:number|x) ?(\d+)/g)].map((match) => Number(match[1]));
+    const json = JSON.stringify(data.messages);
+    const words = [...json.matchAll(/(?:number|x) ?(\d+)/g)].map((match) => Number(match[1]));
     if (words.length) arrived.push({ word: Math.max(...words), at: performance.now() });
     over ||= data.messages.some((/** @type {any} */ message) => message.payload?.type === "turn_complete");
   }, { capture: true });
@@ -103,9 +136,14 @@ async function watchBehind() {
     await new Promise((resolve) => requestAnimationFrame(resolve));
     // After the frame's own writes.
     await new Promise((resolve) => setTimeout(resolve));
-    const walker = document.createTreeWalker(/** @type {Node} */ ([...document.querySelectorAll(".message")].at(-1) ?? document.body), NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(
+      /** @type {Node} */ ([...document.querySelectorAll(".message")].at(-1) ?? document.body),
+      NodeFilter.SHOW_TEXT,
+    );
     let tail = "";
-    for (let node = walker.lastChild(); node && tail.length < 200; node = walker.previousNode()) tail = (node.nodeValue ?? "").slice(-400) + tail;
+    for (let node = walker.lastChild(); node && tail.length < 200; node = walker.previousNode()) {
+      tail = (node.nodeValue ?? "").slice(-400) + tail;
+    }
     const shown = Math.max(0, ...[...tail.matchAll(/(?:number|x) ?(\d+)/g)].map((match) => Number(match[1])));
     while (arrived[0] && arrived[0].word <= shown) arrived.shift();
     if (shown > 0 && arrived[0]) worst = Math.max(worst, performance.now() - arrived[0].at);
@@ -113,17 +151,17 @@ async function watchBehind() {
   return worst;
 }
 
-/** From a click on a session to its newest words; the floor is a session without any. @param {Effort} effort */
+/** From a click on a session to its newest text; the floor is an empty session. @param {Effort} effort */
 async function history({ quick }) {
   /** @type {Row[]} */
   const rows = [];
   for (const items of quick ? [2000] : [2000, 20_000]) {
     const most = items === 2000 ? 300 : 1500;
     await visit(async (page) => {
-      // The agent is up, as it is when one works.
+      // The agent is running, as in normal use.
       await newSession(page, "ferry");
       await page.keyboard.press("Alt+KeyW");
-      // A person takes longer to come to the next session than the page to make ready for it; a script does not.
+      // A user takes longer to open the next session than the page needs to prepare it; a script does not.
       const open = async (/** @type {string} */ title, /** @type {string} */ words, atRest = true) => {
         await page.waitForFunction(() => !document.querySelector(".tab"));
         if (atRest) await page.waitForFunction(isAtRest);
@@ -142,33 +180,58 @@ async function history({ quick }) {
         hurried.push(await open("A long history", last, false));
       }
       const count = items.toLocaleString("en");
-      rows.push({ name: `history of ${count} items, click until visible`, value: quantile(warm, 0.5), unit: "ms", most, floor: quantile(floors, 0.5) });
-      rows.push({ name: `history of ${count} items, the same right after another`, value: quantile(hurried, 0.5), unit: "ms", most });
+      rows.push({
+        name: `history of ${count} items, click until visible`,
+        value: quantile(warm, 0.5),
+        unit: "ms",
+        most,
+        floor: quantile(floors, 0.5),
+      });
+      rows.push({
+        name: `history of ${count} items, the same right after another`,
+        value: quantile(hurried, 0.5),
+        unit: "ms",
+        most,
+      });
       rows.push({ name: `history of ${count} items, first time, with the agent's replay`, value: cold, unit: "ms" });
       await page.locator(".session-row", { hasText: "A long history" }).click();
       await current(page).getByText(last).waitFor();
       const longest = await longestTaskMs(page, () => current(page).locator("#log").evaluate(scrollUp));
-      rows.push({ name: `history of ${count} items: longest task while scrolling`, value: longest, unit: "ms", most: 50 });
-    }, (app) => writePast(app, items));
+      rows.push({
+        name: `history of ${count} items: longest task while scrolling`,
+        value: longest,
+        unit: "ms",
+        most: 50,
+      });
+    }, (app) => writeHistory(app, items));
   }
   return rows;
 }
 
-/** In the shell: what is opened next is prepared. */
+/** In the shell: the page for the next session is preloaded. */
 function isAtRest() {
-  const spare = /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.spare-portlet"))?.contentDocument;
+  const spare =
+    /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.spare-portlet"))?.contentDocument;
   return Boolean(spare?.querySelector("#session[data-ready]"));
 }
 
-/** In the shell: clicks a session's row and waits for the frame that shows the words. @param {{ title: string, words: string }} what */
+/**
+ * In the shell: clicks a session's row and waits for the frame that shows the words.
+ * @param {{ title: string, words: string }} what
+ */
 async function clickUntil({ title, words }) {
-  const row = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".session-row")]).find((node) => node.textContent?.includes(title));
+  const row = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".session-row")]).find((node) =>
+    node.textContent?.includes(title));
   await new Promise((resolve) => requestAnimationFrame(resolve));
   const start = performance.now();
   row?.click();
   const shows = () => {
-    const inside = /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.portlet[data-current]"))?.contentDocument;
-    return [inside?.querySelector("#turns > :last-child"), inside?.querySelector("#empty")].some((node) => node?.textContent?.includes(words));
+    const inside =
+      /** @type {HTMLIFrameElement | null} */ (document.querySelector("iframe.portlet[data-current]"))?.contentDocument;
+    return [
+      inside?.querySelector("#turns > :last-child"),
+      inside?.querySelector("#empty"),
+    ].some((node) => node?.textContent?.includes(words));
   };
   while (!shows()) await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   return performance.now() - start;
@@ -182,7 +245,10 @@ async function scrollUp(log) {
   }
 }
 
-/** From the reload until every project's sessions are drawn; the floor is a page without projects. @param {Effort} effort */
+/**
+ * From the reload until every project's sessions are drawn; the floor is a page without projects.
+ * @param {Effort} effort
+ */
 async function sidebar({ quick }) {
   const rounds = quick ? 2 : 5;
   const load = async (/** @type {import("@playwright/test").Page} */ page, /** @type {number} */ projects) => {
@@ -205,8 +271,20 @@ async function sidebar({ quick }) {
   const rows = [];
   for (const [projects, sessions] of /** @type {const} */ ([[20, 50], [100, 500]])) {
     const { drawn, longest } = await visit((page) => load(page, projects), (app) => fill(app, projects, sessions));
-    rows.push({ name: `sidebar of ${projects} × ${sessions}, over an empty one`, value: Math.max(0, drawn - empty.drawn), unit: "ms", ...(projects === 20 ? { most: 200 } : {}), floor: empty.drawn });
-    rows.push({ name: `sidebar of ${projects} × ${sessions}: longest task`, value: longest, unit: "ms", most: 50, floor: empty.longest });
+    rows.push({
+      name: `sidebar of ${projects} × ${sessions}, over an empty one`,
+      value: Math.max(0, drawn - empty.drawn),
+      unit: "ms",
+      ...(projects === 20 ? { most: 200 } : {}),
+      floor: empty.drawn,
+    });
+    rows.push({
+      name: `sidebar of ${projects} × ${sessions}: longest task`,
+      value: longest,
+      unit: "ms",
+      most: 50,
+      floor: empty.longest,
+    });
   }
   return rows;
 }
@@ -215,7 +293,8 @@ async function sidebar({ quick }) {
 async function untilDrawn(projects) {
   const drawn = () => (projects === 0
     ? document.querySelector("#no-projects:not([hidden])") !== null
-    : document.querySelectorAll(".project").length === projects && !document.querySelector(".project:not(:has(.session-row))"));
+    : document.querySelectorAll(".project").length === projects
+      && !document.querySelector(".project:not(:has(.session-row))"));
   while (!drawn()) await new Promise((resolve) => requestAnimationFrame(resolve));
   return performance.now();
 }
@@ -235,13 +314,18 @@ async function memory() {
     await frame.getByText("The hour is over.").waitFor();
     await finished(frame);
     return [
-      { name: "page's memory after an hour of work (600 calls, 600 answers)", value: await heap(), unit: "MiB", floor: before.heap },
+      {
+        name: "page's memory after an hour of work (600 calls, 600 answers)",
+        value: await heap(),
+        unit: "MiB",
+        floor: before.heap,
+      },
       { name: "page's nodes after it", value: await cdp.read("Nodes"), unit: "nodes", floor: before.nodes },
     ];
   });
 }
 
-/** From the server being there again to a page in step with it. @param {Effort} effort @returns {Promise<Row[]>} */
+/** From the restart of the server to an up-to-date page. @param {Effort} effort @returns {Promise<Row[]>} */
 async function reconnect({ quick }) {
   return visit(async (page, app) => {
     await addProject(page, app.directory("ferry"));
@@ -257,22 +341,49 @@ async function reconnect({ quick }) {
       const started = Date.now();
       times.push(Math.max(0, (await back) - started));
     }
-    return [{ name: "reconnect and resync after a restart of the server, worst", value: Math.max(...times), unit: "ms", most: 2000 }];
+    return [{
+      name: "reconnect and resync after a restart of the server, worst",
+      value: Math.max(...times),
+      unit: "ms",
+      most: 2000,
+    }];
   });
 }
 
-/** In the shell: when the bar is gone, the lists are there, and the session can be written to again. */
+/** In the shell: the bar is gone, the lists have arrived, and the session accepts input again. */
 async function untilOnline() {
-  const ready = () => /** @type {HTMLElement} */ (document.querySelector("#offline")).hidden && /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentDocument?.querySelector("textarea:enabled");
+  const ready = () =>
+    /** @type {HTMLElement} */ (document.querySelector("#offline")).hidden
+      && /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentDocument
+        ?.querySelector("textarea:enabled");
   while (!ready()) await new Promise((resolve) => setTimeout(resolve, 5));
   return Date.now();
 }
 
-/** Writes the lists as a long use would have left them. @param {App} app @param {number} projects @param {number} sessions */
+/**
+ * Writes the lists as a long use would have left them.
+ * @param {App} app
+ * @param {number} projects
+ * @param {number} sessions
+ */
 function fill(app, projects, sessions) {
   const at = new Date(Date.now() - 86_400_000).toISOString();
-  const list = Array.from({ length: projects }, (_, index) => ({ id: `00000000-0000-5000-8000-${String(index).padStart(12, "0")}`, path: app.directory(`project-${index}`), name: `project-${index}`, addedAt: at }));
-  const records = list.flatMap((project, index) => Array.from({ length: sessions }, (_, number) => ({ id: `Scripted:p${index}-${number}`, projectId: project.id, cliType: "Scripted", archived: false, title: `Session ${number} of ${project.name}`, lastActiveAt: at, createdAt: at })));
+  const list = Array.from({ length: projects }, (_, index) => ({
+    id: `00000000-0000-5000-8000-${String(index).padStart(12, "0")}`,
+    path: app.directory(`project-${index}`),
+    name: `project-${index}`,
+    addedAt: at,
+  }));
+  const records = list.flatMap((project, index) =>
+    Array.from({ length: sessions }, (_, number) => ({
+      id: `Scripted:p${index}-${number}`,
+      projectId: project.id,
+      cliType: "Scripted",
+      archived: false,
+      title: `Session ${number} of ${project.name}`,
+      lastActiveAt: at,
+      createdAt: at,
+    })));
   writeFileSync(join(app.data, "projects.json"), JSON.stringify({ version: 1, projects: list }), { mode: 0o600 });
   writeFileSync(join(app.data, "sessions.json"), JSON.stringify({ version: 1, sessions: records }), { mode: 0o600 });
 }

@@ -2,24 +2,43 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { projectPath, shortPath } from "../../shared/paths.js";
 import { mergeUpsert } from "../../shared/patch.js";
-import { flow } from "../../portlet/flow.js";
+import { groupItems } from "../../portlet/group-items.js";
 import { createSession } from "../../portlet/session.js";
-import { groupWords, isQuiet, linesRead, permissionWords, stateOf, wordsOf } from "../../portlet/tool-words.js";
+import { groupLabel, isQuiet, linesRead, permissionLabel, stateOf, labelOf } from "../../portlet/tool-labels.js";
 import { goldens } from "./goldens.js";
 
 const golden = goldens("upsert.tool_call")[0]?.[1];
 const place = { root: "/home/dev/demo", home: "/home/dev" };
 /** @param {string} kind @param {object} [more] @param {object} [detail] */
-const call = (kind, more = {}, detail = {}) => ({ ...golden, startedAt: golden.sourceTimestamp, changedAt: golden.emittedAt, text: "", html: [], ...more, tool: { kind, interrupted: false, ...detail } });
+const call = (kind, more = {}, detail = {}) => ({
+  ...golden,
+  startedAt: golden.sourceTimestamp,
+  changedAt: golden.emittedAt,
+  text: "",
+  html: [],
+  ...more,
+  tool: { kind, interrupted: false, ...detail },
+});
 
 test("TC-3.3a: a call is named by what it does to what", () => {
-  assert.deepEqual(wordsOf(call("execute", { status: "update" }, { command: "cargo test" }), place), { icon: "terminal", verb: "Run", target: "cargo test", isCode: true });
-  assert.equal(wordsOf(call("execute", {}, { command: "cargo test" }), place).verb, "Ran");
-  assert.equal(wordsOf(call("execute", {}, { command: "cargo test", interrupted: true }), place).verb, "Run");
-  assert.equal(wordsOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target, "src/lib.rs");
-  assert.equal(wordsOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb, "Create");
-  assert.equal(wordsOf(call("search", { toolArguments: { pattern: "TODO" } }), place).target, "TODO");
-  assert.equal(wordsOf(call("other", { toolName: "mcp_ask" }), place).verb, "mcp_ask");
+  assert.deepEqual(labelOf(call("execute", { status: "update" }, { command: "cargo test" }), place), {
+    icon: "terminal",
+    verb: "Run",
+    target: "cargo test",
+    isCode: true,
+  });
+  assert.equal(labelOf(call("execute", {}, { command: "cargo test" }), place).verb, "Ran");
+  assert.equal(labelOf(call("execute", {}, { command: "cargo test", interrupted: true }), place).verb, "Run");
+  assert.equal(
+    labelOf(call("read", {}, { locations: [{ path: "/home/dev/demo/src/lib.rs" }] }), place).target,
+    "src/lib.rs",
+  );
+  assert.equal(
+    labelOf(call("edit", { toolName: "Write" }, { locations: [{ path: "/etc/hosts" }] }), place).verb,
+    "Create",
+  );
+  assert.equal(labelOf(call("search", { toolArguments: { pattern: "TODO" } }), place).target, "TODO");
+  assert.equal(labelOf(call("other", { toolName: "mcp_ask" }), place).verb, "mcp_ask");
 });
 
 test("TC-3.3c: a failed or interrupted call is never quiet", () => {
@@ -33,14 +52,15 @@ test("TC-3.3c: a failed or interrupted call is never quiet", () => {
 
 test("three quiet calls in a row fold into one line, two do not", () => {
   const reads = ["1", "2", "3"].map((itemId) => call("read", { itemId }));
-  assert.equal(flow(reads).length, 1);
-  assert.equal(flow(reads.slice(0, 2)).length, 2);
-  assert.equal(flow([...reads.slice(0, 2), call("execute"), reads[2]]).length, 4);
-  assert.equal(groupWords([...reads, call("search")]), "3 files, 1 search");
+  assert.equal(groupItems(reads).length, 1);
+  assert.equal(groupItems(reads.slice(0, 2)).length, 2);
+  assert.equal(groupItems([...reads.slice(0, 2), call("execute"), reads[2]]).length, 4);
+  assert.equal(groupLabel([...reads, call("search")]), "3 files, 1 search");
 });
 
-test("a file that was read says which lines", () => {
-  const lines = (/** @type {number[]} */ numbers) => numbers.map((n) => `<div class="line"><span class="num">${n}</span><span class="src">x</span></div>`).join("");
+test("a file that was read shows which lines", () => {
+  const lines = (/** @type {number[]} */ numbers) =>
+    numbers.map((n) => `<div class="line"><span class="num">${n}</span><span class="src">x</span></div>`).join("");
   const read = (/** @type {object[]} */ sections) => linesRead(call("read", { sections }));
   assert.equal(read([{ kind: "file", html: lines([7, 8, 9]) }]), "7–9");
   assert.equal(read([{ kind: "file", html: lines([1, 2, 184]), cutLines: 181 }]), "1–184");
@@ -49,9 +69,12 @@ test("a file that was read says which lines", () => {
   assert.equal(read([]), "");
 });
 
-test("leave that was given automatically is said", () => {
-  assert.equal(permissionWords(call("execute", {}, { permission: { decision: "allowed_automatically" } })), "allowed automatically");
-  assert.equal(permissionWords(call("execute")), "");
+test("automatic permission is shown", () => {
+  assert.equal(
+    permissionLabel(call("execute", {}, { permission: { decision: "allowed_automatically" } })),
+    "allowed automatically",
+  );
+  assert.equal(permissionLabel(call("execute")), "");
 });
 
 test("paths are shown short", () => {
@@ -83,7 +106,8 @@ test("a turn's events mark its beginning and its end", () => {
 test("TC-7.2c: several items grow independently of each other", () => {
   const session = createSession(() => {});
   const upsert = goldens("server.session.upsert")[0]?.[1];
-  const put = (/** @type {object} */ part) => session.apply({ ...upsert, payload: { ...upsert.payload, status: "update", ...part } });
+  const put = (/** @type {object} */ part) =>
+    session.apply({ ...upsert, payload: { ...upsert.payload, status: "update", ...part } });
   put({ itemId: "a", content: "One" });
   put({ itemId: "b", content: "Two" });
   put({ itemId: "a", content: " more", contentFrom: 3 });
@@ -102,12 +126,15 @@ test("a history without `since` replaces everything, one with it is merged", () 
   assert.deepEqual([...session.state.items.keys()], ["item-1"]);
 });
 
-test("older items come before those that are there, once", () => {
+test("older items are added before the known ones, once", () => {
   const session = createSession(() => {});
   const { since: _, ...history } = goldens("server.session.history")[0]?.[1];
   const entry = history.entries[0];
   session.apply({ ...history, entries: [{ ...entry, itemId: "c" }] });
-  session.prepend([{ ...entry, itemId: "a", turnId: "t0" }, { ...entry, itemId: "b" }, { ...entry, itemId: "c" }], false);
+  session.prepend(
+    [{ ...entry, itemId: "a", turnId: "t0" }, { ...entry, itemId: "b" }, { ...entry, itemId: "c" }],
+    false,
+  );
   assert.deepEqual(session.state.turns.map(({ id, items }) => [id, items]), [["t0", ["a"]], ["turn-1", ["b", "c"]]]);
   assert.equal(session.state.more, false);
   assert.ok(mergeUpsert(undefined, entry));

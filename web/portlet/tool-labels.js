@@ -1,11 +1,11 @@
-// tool-words.js: how a tool call is named. Pure.
+// tool-labels.js: how a tool call is named. Pure.
 import { projectPath } from "../shared/paths.js";
 
 /** @typedef {import("../shared/protocol.js").Upsert} Upsert */
 /** @typedef {Extract<Upsert, { type: "tool_call" }>} ToolCall */
 /** @typedef {"running" | "done" | "failed" | "interrupted"} ToolState */
 
-/** @type {Record<string, [string, string, string]>} Icon, words while it runs, words after. */
+/** @type {Record<string, [string, string, string]>} Icon, verb while it runs, verb afterwards. */
 const KINDS = {
   read: ["file", "Read", "Read"],
   edit: ["pencil", "Edit", "Edit"],
@@ -30,14 +30,14 @@ export function stateOf(call) {
 /** @param {ToolCall} call */
 export const kindOf = (call) => call.tool?.kind ?? "other";
 
-/** Finished ones of these are one quiet line. @param {ToolCall} call */
+/** Calls that are shown as one quiet line. @param {ToolCall} call */
 export function isQuiet(call) {
   const state = stateOf(call);
   if (state === "failed" || state === "interrupted") return false;
   return !["edit", "delete", "move", "execute", "agent"].includes(kindOf(call));
 }
 
-/** Finished ones of these fold together. @param {ToolCall} call */
+/** Finished calls that fold into a group. @param {ToolCall} call */
 export const isExploring = (call) => ["read", "search", "fetch"].includes(kindOf(call)) && stateOf(call) === "done";
 
 /**
@@ -45,24 +45,33 @@ export const isExploring = (call) => ["read", "search", "fetch"].includes(kindOf
  * @param {{ root: string, home: string }} place
  * @returns {{ icon: string, verb: string, target: string, isCode: boolean }}
  */
-export function wordsOf(call, { root, home }) {
+export function labelOf(call, { root, home }) {
   const kind = kindOf(call);
   const [icon, now, then] = KINDS[kind] ?? ["wrench", "", ""];
   const creates = kind === "edit" && /^(write|create)/i.test(call.toolName);
-  // What was interrupted was not done.
+  // An interrupted call was not completed.
   const isDone = stateOf(call) === "done" || stateOf(call) === "failed";
   const verb = creates ? "Create" : (isDone ? then : now) || call.toolName;
-  const text = (/** @type {string} */ name) => (typeof call.toolArguments[name] === "string" ? /** @type {string} */ (call.toolArguments[name]) : "");
-  const path = call.tool?.locations?.[0]?.path ?? call.sections?.find((section) => section.path)?.path ?? (text("file_path") || text("path"));
+  const text = (/** @type {string} */ name) =>
+    (typeof call.toolArguments[name] === "string" ? /** @type {string} */ (call.toolArguments[name]) : "");
+  const path = call.tool?.locations?.[0]?.path
+    ?? call.sections?.find((section) => section.path)?.path
+    ?? (text("file_path") || text("path"));
   const command = call.tool?.command ?? text("command");
   if (kind === "execute" && command) return { icon, verb, target: command, isCode: true };
-  if (["read", "edit", "delete", "move"].includes(kind) && path) return { icon, verb, target: projectPath(path, root, home), isCode: true };
-  const asked = text("pattern") || text("query") || text("url");
-  if (asked && (kind === "search" || kind === "fetch")) return { icon, verb, target: asked, isCode: true };
-  const said = call.tool?.title ?? "";
-  // "Edit x.ts" after our own "Edit" would say it twice.
-  const title = kind !== "other" && said.toLowerCase().startsWith(`${verb.toLowerCase()} `) ? said.slice(verb.length + 1) : said;
-  if (title && title !== verb) return { icon, verb: kind === "other" ? title : verb, target: kind === "other" ? "" : title, isCode: false };
+  if (["read", "edit", "delete", "move"].includes(kind) && path) {
+    return { icon, verb, target: projectPath(path, root, home), isCode: true };
+  }
+  const query = text("pattern") || text("query") || text("url");
+  if (query && (kind === "search" || kind === "fetch")) return { icon, verb, target: query, isCode: true };
+  const own = call.tool?.title ?? "";
+  // "Edit x.ts" after our own "Edit" would repeat the verb.
+  const title = kind !== "other" && own.toLowerCase().startsWith(`${verb.toLowerCase()} `)
+    ? own.slice(verb.length + 1)
+    : own;
+  if (title && title !== verb) {
+    return { icon, verb: kind === "other" ? title : verb, target: kind === "other" ? "" : title, isCode: false };
+  }
   return { icon, verb, target: "", isCode: false };
 }
 
@@ -70,20 +79,35 @@ export function wordsOf(call, { root, home }) {
  * "5 files, 2 searches".
  * @param {ToolCall[]} calls
  */
-export function groupWords(calls) {
+export function groupLabel(calls) {
   const count = (/** @type {string} */ kind) => calls.filter((call) => kindOf(call) === kind).length;
-  const part = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ many) => (n ? [`${n} ${n === 1 ? one : many}`] : []);
-  return [...part(count("read"), "file", "files"), ...part(count("search"), "search", "searches"), ...part(count("fetch"), "page", "pages")].join(", ");
+  const part = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ many) =>
+    (n ? [`${n} ${n === 1 ? one : many}`] : []);
+  return [
+    ...part(count("read"), "file", "files"),
+    ...part(count("search"), "search", "searches"),
+    ...part(count("fetch"), "page", "pages"),
+  ].join(", ");
 }
 
-/** How long it took or takes, in ms. @param {ToolCall & { startedAt: string, changedAt: string }} call @param {number} now */
+/**
+ * How long it took, or has been running, in ms.
+ * @param {ToolCall & { startedAt: string, changedAt: string }} call
+ * @param {number} now
+ */
 export function timeOf(call, now) {
   const start = Date.parse(call.tool?.startedAt ?? call.startedAt);
   const end = stateOf(call) === "running" ? now : Date.parse(call.tool?.endedAt ?? call.changedAt);
   return Math.max(0, end - start);
 }
 
-const PERMISSION = { allowed_automatically: "allowed automatically", allowed_once: "Allowed once", allowed_always: "Always allowed", rejected: "Rejected", cancelled: "Not decided" };
+const PERMISSION = {
+  allowed_automatically: "allowed automatically",
+  allowed_once: "Allowed once",
+  allowed_always: "Always allowed",
+  rejected: "Rejected",
+  cancelled: "Not decided",
+};
 
 /** Which lines of a file were read: "1–184". @param {ToolCall} call */
 export function linesRead(call) {
@@ -94,5 +118,5 @@ export function linesRead(call) {
   return first > 0 && count > 0 ? (count === 1 ? String(first) : `${first}–${first + count - 1}`) : "";
 }
 
-/** How leave was given. @param {ToolCall} call */
-export const permissionWords = (call) => (call.tool?.permission ? PERMISSION[call.tool.permission.decision] : "");
+/** How permission was decided. @param {ToolCall} call */
+export const permissionLabel = (call) => (call.tool?.permission ? PERMISSION[call.tool.permission.decision] : "");

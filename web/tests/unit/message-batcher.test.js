@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createHandover } from "../../shell/handover.js";
+import { createMessageBatcher } from "../../shell/message-batcher.js";
 
-/** A clock and its timers, moved by hand. */
+/** A clock and its timers, advanced by the test. */
 const page = /** @type {any} */ (globalThis);
 let now = 0;
 /** @type {{ at: number, run: () => void }[]} */
 let timers = [];
-page.self = { setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => timers.push({ at: now + ms, run }) };
+page.self = {
+  setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => timers.push({ at: now + ms, run }),
+};
 page.clearTimeout = () => (timers = []);
 page.performance = { now: () => now };
 
@@ -25,11 +27,11 @@ function start(join) {
   timers = [];
   /** @type {any[][]} */
   const sent = [];
-  const handover = createHandover((messages) => sent.push(messages), () => 16, join);
-  return { sent, flush: handover.flush, add: (/** @type {number} */ word) => handover.add(/** @type {any} */ (word)) };
+  const batcher = createMessageBatcher((messages) => sent.push(messages), () => 16, join);
+  return { sent, flush: batcher.flush, add: (/** @type {number} */ item) => batcher.add(/** @type {any} */ (item)) };
 }
 
-test("what comes first goes at once, what follows within the pause goes together and in order", async () => {
+test("the first message is sent at once, those within the pause follow as one batch in order", async () => {
   const { sent, add } = start();
   add(1);
   add(2);
@@ -49,7 +51,7 @@ test("what comes first goes at once, what follows within the pause goes together
   assert.deepEqual(sent, [[1, 2], [3, 4], [5]]);
 });
 
-test("something else that is told takes what waits along, once", async () => {
+test("flush sends what waits, once", async () => {
   const { sent, add, flush } = start();
   add(1);
   await wait(0);
@@ -61,7 +63,7 @@ test("something else that is told takes what waits along, once", async () => {
   assert.deepEqual(sent, [[1], [2]]);
 });
 
-test("where timers are held back, the next message takes along what waits", async () => {
+test("where timers are delayed, the next message sends what waits", async () => {
   const { sent, add } = start();
   add(1);
   await wait(0);
@@ -72,7 +74,7 @@ test("where timers are held back, the next message takes along what waits", asyn
   assert.deepEqual(sent, [[1], [2, 3]]);
 });
 
-test("two that wait in a row become one where they can", () => {
+test("two consecutive waiting messages are joined if possible", () => {
   const { sent, add, flush } = start((first, second) => (second === first + 1 ? second : null));
   for (const word of [1, 2, 3, 7, 8, 1]) add(word);
   flush();

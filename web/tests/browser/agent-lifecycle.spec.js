@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
-import { writePast, writeSessions } from "./past.js";
+import { writeHistory, writeSessions } from "./saved-history.js";
 
 /** @param {import("@playwright/test").Page} page @param {string} [agent] */
 async function pick(page, agent = "Scripted") {
@@ -21,13 +21,16 @@ test("TC-5.1b: later sessions use the same process", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   await newSession(shell, "ferry");
   await newSession(shell, "ferry");
-  const ids = await shell.locator(".session-row").evaluateAll((rows) => rows.map((row) => /** @type {HTMLElement} */ (row).dataset.session ?? ""));
+  const ids = await shell.locator(".session-row")
+    .evaluateAll((rows) => rows.map((row) => /** @type {HTMLElement} */ (row).dataset.session ?? ""));
   const processes = new Set(ids.map((id) => /:s(\d+)-/.exec(id)?.[1]));
   expect(ids).toHaveLength(2);
   expect(processes.size).toBe(1);
 });
 
-test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnected by hand", async ({ startApp, page: shell }) => {
+test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is reported, retried, and reconnected on request", async (
+  { startApp, page: shell },
+) => {
   test.slow();
   const app = await startApp({ script: "slow-start" });
   const gate = join(app.home, "release");
@@ -49,7 +52,7 @@ test("TC-5.2b, TC-5.2c, TC-5.2d: a lost agent is said, tried again, and reconnec
   await expect(frame.locator("textarea")).toHaveAttribute("placeholder", "Reconnect to send a message");
   await expect(frame.getByText("Connection to Scripted lost.", { exact: true })).toBeVisible();
   app.mend();
-  // It is held back while it starts, so that one can see what is said meanwhile.
+  // It is held while it starts, so that the test sees what is shown meanwhile.
   rmSync(gate);
   await frame.getByRole("button", { name: "Reconnect", exact: true }).click();
   await expect(frame.locator(".chip")).toHaveText("Scripted · Reconnecting");
@@ -74,7 +77,7 @@ test("TC-5.4a: while an agent starts, a launching mark is shown", async ({ start
   await expect(sessionRow(page, "New Session")).toBeVisible();
 });
 
-test("a start is cancelled by a press as slow as a hand, while its time runs on", async ({ startApp, page }) => {
+test("a start is cancelled by a slow press while its timer is redrawn", async ({ startApp, page }) => {
   const app = await startApp({ script: "slow-start" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -92,7 +95,9 @@ test("a start is cancelled by a press as slow as a hand, while its time runs on"
   await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
-test("an agent that does not stop hangs in its session, which offers Restart, and its other session goes on", async ({ app, shell }) => {
+test("an agent that ignores Stop hangs in its session, which offers Restart; its other session continues", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   const other = await newSession(shell, "ferry");
   await send(other, "hold");
@@ -111,7 +116,7 @@ test("an agent that does not stop hangs in its session, which offers Restart, an
   await expect(current(shell).getByText("The first part. The second part.")).toBeVisible();
   await expect(shell.locator("#inbox .inbox-row", { hasText: "deaf" })).toBeVisible();
   await sessionRow(shell, "deaf").click();
-  // A window that comes later is told the same.
+  // A window opened later shows the same.
   await shell.reload();
   await expect(current(shell).getByText("Scripted hangs.", { exact: true })).toBeVisible();
   await current(shell).getByRole("button", { name: "Restart", exact: true }).click();
@@ -120,7 +125,9 @@ test("an agent that does not stop hangs in its session, which offers Restart, an
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("TC-5.5a: an agent that is not installed says so, with Retry and the way to get it", async ({ startApp, page }) => {
+test("TC-5.5a: an agent that is not installed shows an error with Retry and the install command", async (
+  { startApp, page },
+) => {
   const app = await startApp({ env: { CODEX_ACP_CMD: "no-such-program-here" } });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -132,14 +139,18 @@ test("TC-5.5a: an agent that is not installed says so, with Retry and the way to
   await expect(page.getByRole("dialog", { name: "New session" })).toBeVisible();
 });
 
-test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the way to get it, and another agent", async ({ startApp, page }) => {
+test("TC-5.5a: an agent uninstalled while it is picked shows an error with Retry and other agents", async (
+  { startApp, page },
+) => {
   const app = await startApp();
   await app.stop();
   const program = join(app.home, "agent");
   const install = () => symlinkSync(process.execPath, program);
   install();
   const [script] = JSON.parse(readFileSync(join(app.data, "agents.json"), "utf8")).agent_servers.Scripted.args;
-  writeFileSync(join(app.data, "agents.json"), JSON.stringify({ agent_servers: { Scripted: { command: program, args: [script], install_hint: "npm install -g scripted" } } }), { mode: 0o600 });
+  writeFileSync(join(app.data, "agents.json"), JSON.stringify({
+    agent_servers: { Scripted: { command: program, args: [script], install_hint: "npm install -g scripted" } },
+  }), { mode: 0o600 });
   await app.start();
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -158,11 +169,15 @@ test("TC-5.5a: an agent that goes while it is picked says so, with Retry, the wa
   await expect(current(page).locator("textarea")).toBeEnabled();
 });
 
-test("a session whose agent is gone from the machine says so in place, with Retry and the way to get it", async ({ page, startApp }) => {
+test("a session whose agent was uninstalled shows an error with Retry and the install command", async (
+  { page, startApp },
+) => {
   const app = await startApp();
   await app.stop();
-  writePast(app, 8);
-  writeFileSync(join(app.data, "agents.json"), JSON.stringify({ agent_servers: { Scripted: { command: join(app.home, "nowhere"), install_hint: "npm install -g scripted" } } }), { mode: 0o600 });
+  writeHistory(app, 8);
+  writeFileSync(join(app.data, "agents.json"), JSON.stringify({
+    agent_servers: { Scripted: { command: join(app.home, "nowhere"), install_hint: "npm install -g scripted" } },
+  }), { mode: 0o600 });
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();
@@ -173,12 +188,15 @@ test("a session whose agent is gone from the machine says so in place, with Retr
   await expect(banner.getByRole("button", { name: "Retry" })).toBeVisible();
 });
 
-test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind", async ({ startApp, page }) => {
+test("TC-5.5b: a failed handshake shows an error with Retry, and no session remains", async ({ startApp, page }) => {
   const app = await startApp({ script: "no-handshake" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
   await pick(page);
-  await expect(page.getByRole("alert").getByText("Could not connect to Scripted").or(page.getByRole("heading", { name: "Could not connect to Scripted" }))).toBeVisible();
+  await expect(page
+    .getByRole("alert")
+    .getByText("Could not connect to Scripted")
+    .or(page.getByRole("heading", { name: "Could not connect to Scripted" }))).toBeVisible();
   await expect(page.locator(".tab")).toHaveCount(0);
   await expect(page.locator(".session-row")).toHaveCount(0);
   await page.getByRole("button", { name: "Retry" }).click();
@@ -187,7 +205,9 @@ test("TC-5.5b: a failed handshake says so, with Retry, and leaves nothing behind
   await expect(page.getByRole("heading", { name: "No session open" })).toBeVisible();
 });
 
-test("TC-2.2f: a session that could not be made says so, with Retry, and leaves nothing behind", async ({ startApp, page }) => {
+test("TC-2.2f: a session that could not be created shows an error with Retry, and no session remains", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "refuse" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -199,7 +219,7 @@ test("TC-2.2f: a session that could not be made says so, with Retry, and leaves 
     await expect(page.locator(".session-row")).toHaveCount(0);
   };
   await failure();
-  // Retry asks again, and says so again.
+  // Retry requests it again and shows the error again.
   await page.getByRole("button", { name: "Retry" }).click();
   await expect.poll(() => readFileSync(join(app.home, ".scripted-agent", "refused"), "utf8").length).toBe(2);
   await failure();
@@ -242,7 +262,9 @@ test("TC-5.3a: when the server ends, so do its agents", async ({ app, shell, qui
   }).toBe(false);
 });
 
-test("switching between sessions of two agents keeps the state of both, and what is typed", async ({ startApp, page }) => {
+test("switching between sessions of two agents keeps the state of both, and what is typed", async (
+  { startApp, page },
+) => {
   const app = await startApp({ names: ["Scripted", "Second"] });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -258,7 +280,7 @@ test("switching between sessions of two agents keeps the state of both, and what
   await expect(current(page).locator(".chip")).toHaveText("Second · Connected");
 });
 
-test("sessions opened while the server is away are shown when it is back", async ({ startApp, page, quiet }) => {
+test("sessions opened while the server is down are shown when it is back", async ({ startApp, page, quiet }) => {
   const app = await startApp();
   await app.stop();
   writeSessions(app, ["hello one", "hello two", "hello three"]);
@@ -269,19 +291,19 @@ test("sessions opened while the server is away are shown when it is back", async
   await app.stop();
   await expect(page.locator("#offline")).toBeVisible();
   // The first may get a page that was loaded before; the others cannot.
-  for (const words of ["hello one", "hello two", "hello three"]) {
-    await sessionRow(page, words).click();
-    await expect(tab(page, words)).toHaveAttribute("data-current", "");
+  for (const text of ["hello one", "hello two", "hello three"]) {
+    await sessionRow(page, text).click();
+    await expect(tab(page, text)).toHaveAttribute("data-current", "");
   }
   await app.start();
   await expect(page.locator("#offline")).toBeHidden();
-  for (const [at, words] of ["hello one", "hello two", "hello three"].entries()) {
-    await tab(page, words).click();
+  for (const [at, text] of ["hello one", "hello two", "hello three"].entries()) {
+    await tab(page, text).click();
     await expect(current(page).getByText(`Answer to ${at}.`)).toBeVisible();
   }
 });
 
-test("a session whose frame is loaded again shows all that was said", async ({ app, shell }) => {
+test("a session whose frame is reloaded shows its whole conversation", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello there");
@@ -290,7 +312,8 @@ test("a session whose frame is loaded again shows all that was said", async ({ a
     /** @type {any} */ (window).old = true;
     location.reload();
   });
-  await expect.poll(() => frame.locator("html").evaluate(() => /** @type {any} */ (window).old).catch(() => true)).toBeUndefined();
+  await expect.poll(() =>
+    frame.locator("html").evaluate(() => /** @type {any} */ (window).old).catch(() => true)).toBeUndefined();
   await expect(frame.locator(".user-text")).toHaveText("hello there");
   await expect(frame.getByText("Hello from the agent.")).toBeVisible();
   await send(frame, "hello again");
@@ -305,7 +328,7 @@ test("a session's frame has the session's title, whatever it becomes", async ({ 
   await expect(shell.locator("iframe.portlet")).toHaveAttribute("title", "hello there");
 });
 
-test("two windows on one session see the same words", async ({ app, shell, context }) => {
+test("two windows on one session show the same text", async ({ app, shell, context }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
@@ -314,7 +337,9 @@ test("two windows on one session see the same words", async ({ app, shell, conte
   await sessionRow(other, "hold on").click();
   await expect(current(other).locator(".message")).toHaveText("The first part.");
   app.release("ferry");
-  for (const page of [shell, other]) await expect(current(page).locator(".message")).toHaveText("The first part. The second part.");
+  for (const page of [shell, other]) {
+    await expect(current(page).locator(".message")).toHaveText("The first part. The second part.");
+  }
 });
 
 test("a session that ends while another is in view is listed as finished, until it is seen", async ({ app, shell }) => {

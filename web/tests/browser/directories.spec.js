@@ -1,4 +1,4 @@
-// Directories: the branch of a session, what opens them, what their sessions begin with, and which are offered.
+// Directories: a session's branch, Open in, project defaults, and recent directories.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, current, expect, newSession, projectRow, send, test } from "./app.js";
@@ -9,7 +9,9 @@ function checkOut(directory, branch) {
   writeFileSync(join(directory, ".git", "HEAD"), `ref: refs/heads/${branch}\n`);
 }
 
-test("a session's header shows the branch of its directory, and nothing where there is none", async ({ app, shell }) => {
+test("a session's header shows the branch of its directory, and nothing where there is none", async (
+  { app, shell },
+) => {
   checkOut(app.directory("one"), "feature/queue");
   await addProject(shell, app.directory("one"));
   await newSession(shell, "one");
@@ -22,7 +24,9 @@ test("a session's header shows the branch of its directory, and nothing where th
   await expect(current(shell).locator(".session-branch")).toBeHidden();
 });
 
-test("a directory is opened in the editor of the settings, from every menu and the palette", async ({ startApp, page }) => {
+test("a directory is opened in the editor of the settings, from every menu and the palette", async (
+  { startApp, page },
+) => {
   const app = await startApp({ env: { DISPLAY: ":99" } });
   const note = join(app.home, "opened");
   const editor = join(app.home, "editor");
@@ -58,29 +62,31 @@ test("a directory is opened in the editor of the settings, from every menu and t
   await expect.poll(opened).toBe(`--new ${directory}`);
 });
 
-test("without a display the entries say why they are off", async ({ app, shell }) => {
+test("without a display the entries show why they are disabled", async ({ app, shell }) => {
   await addProject(shell, app.directory("one"));
   await projectRow(shell, "one").click({ button: "right" });
   const entry = shell.getByRole("menuitem", { name: "Open terminal here" });
   await expect(entry).toBeDisabled();
-  await expect(entry).toContainText("No display where Liminal Builder runs");
+  await expect(entry).toContainText("Liminal Builder runs without a display");
 });
 
-test("a session's agent and mode become the project's defaults, and the dialog shows and clears them", async ({ startApp, page }) => {
+test("a session's agent and mode become the project's defaults, and the dialog shows and clears them", async (
+  { startApp, page },
+) => {
   const app = await startApp({ names: ["First", "Second"] });
   await page.goto(app.link);
   await addProject(page, app.directory("one"));
   await newSession(page, "one", "Second");
   await current(page).getByRole("button", { name: "More" }).click();
   await current(page).getByRole("menuitem", { name: /Make these the project’s defaults/ }).click();
-  await expect(page.getByText("New sessions in one begin like this one")).toBeVisible();
+  await expect(page.getByText("New sessions in one will start with these options")).toBeVisible();
 
   await projectRow(page, "one").click({ button: "right" });
   await page.getByRole("menuitem", { name: "Defaults…" }).click();
-  const dialog = page.getByRole("dialog", { name: "Defaults of one" });
+  const dialog = page.getByRole("dialog", { name: "Defaults for one" });
   await expect(dialog.getByRole("combobox", { name: "Agent" })).toHaveValue("Second");
   await page.keyboard.press("Escape");
-  // Whatever was used last elsewhere, this project begins with its own.
+  // Whatever was last used elsewhere, this project starts with its own defaults.
   await page.evaluate(() => localStorage.clear());
   await projectRow(page, "one").click({ button: "right" });
   await page.getByRole("menuitem", { name: "New session" }).click();
@@ -89,12 +95,12 @@ test("a session's agent and mode become the project's defaults, and the dialog s
 
   await projectRow(page, "one").click({ button: "right" });
   await page.getByRole("menuitem", { name: "Defaults…" }).click();
-  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("The agent used last");
+  await dialog.getByRole("combobox", { name: "Agent" }).selectOption("Last used agent");
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect.poll(() => readFileSync(join(app.data, "projects.json"), "utf8")).not.toContain("defaults");
 });
 
-test("Enter pressed twice for the first project adds it once and leaves no complaint behind", async ({ app, shell }) => {
+test("Enter pressed twice for the first project adds it once and shows no error afterwards", async ({ app, shell }) => {
   const path = app.directory("atlas");
   await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
   await shell.keyboard.type(path);
@@ -110,7 +116,9 @@ test("Enter pressed twice for the first project adds it once and leaves no compl
   await expect(shell.locator(".first-run .path-error")).toBeHidden();
 });
 
-test("directories worked in before are offered when a project is added, and repositories are marked", async ({ app, page }) => {
+test("directories worked in before are offered when a project is added, and repositories are marked", async (
+  { app, page },
+) => {
   const atlas = app.directory("atlas");
   checkOut(atlas, "main");
   const records = join(app.home, ".claude", "projects", "-code-atlas");
