@@ -206,6 +206,7 @@ impl SessionActor {
                 break;
             }
         }
+        self.finish_writes().await;
         // In this order: requests from now on wait for the next actor, and those on their way here are not lost.
         self.hub.begin_closing(&self.id);
         self.inbox.commands.close();
@@ -270,6 +271,7 @@ impl SessionActor {
                 () = tokio::time::sleep_until(idle_at) => self.evict_idle(),
             }
             if !self.turn.is_working()
+                && self.is_saved()
                 && let Some(settled) = self.inbox.drain.take()
             {
                 settled.send(()).ok();

@@ -126,6 +126,20 @@ impl SessionActor {
         self.write_first();
     }
 
+    /// All that was to be saved is on the disk, or could not be written.
+    pub(super) fn is_saved(&self) -> bool {
+        self.persist.queue.is_empty()
+    }
+
+    /// For the end of the actor: writes what still waits. The first write may be under way in a call that is dropped; each
+    /// can be repeated.
+    pub(super) async fn finish_writes(&mut self) {
+        for write in std::mem::take(&mut self.persist.queue) {
+            write.run(&self.hub, &self.id).await;
+        }
+        self.persist.answer_if_saved();
+    }
+
     pub(super) fn options_changed(&mut self, options: BTreeMap<String, String>) {
         self.persist.options = Some(options.clone());
         self.save(Write::Options(options));

@@ -12,3 +12,4 @@ mod joining;
 mod panics;
 mod puppet;
 mod races;
+mod saved;

@@ -27,8 +27,9 @@ async fn until_kept(setup: &TestSetup, count: usize) {
         loop {
             let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap_or_default()).unwrap_or_default();
             let sessions = kept["sessions"].as_array().into_iter().flatten();
-            let is_working = sessions.clone().any(|one| !one["unanswered"].is_null());
-            if !is_working && sessions.filter(|one| !one["unseen"].is_null()).count() == count {
+            // A message that is not in the file yet may still be written there before its answer is.
+            let is_answered = |one: &Value| one["unanswered"].is_null() && !one["lastTurn"].is_null();
+            if sessions.clone().all(is_answered) && sessions.filter(|one| !one["unseen"].is_null()).count() == count {
                 break;
             }
             looks.tick().await;
@@ -78,7 +79,7 @@ async fn what_nobody_has_seen_is_still_unseen_after_a_restart() {
         assert_eq!(ids(&after), ids(&before), "in the same order");
         for session in &before {
             let (then, now) = (session, of(&after, &session.id));
-            assert_eq!(now.state.attention, then.state.attention, "{}", session.id);
+            assert_eq!(now.state.attention, then.state.attention, "{now:?}, killed: {is_killed}");
             assert_eq!((&now.state.reason, now.last_active_at), (&then.state.reason, then.last_active_at));
             if then.state.attention != Attention::Idle {
                 let apart = now.state.since.unwrap().unix_ms() - then.state.since.unwrap().unix_ms();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use protocol::ClientMessage;
+use protocol::{ClientMessage, ServerFrame, ServerMessage};
 use serde_json::Value;
 use testkit::{TestApp, TestSetup};
 use uuid::Uuid;
@@ -60,6 +60,10 @@ async fn the_first_ctrl_c_names_what_will_be_cancelled() {
     let (mut window, session, mut screen) = setup.begin("codex").await;
     let content = "say:Begun\nhold:never".to_owned();
     window.ask(&ClientMessage::SessionSend { session_id: session.clone(), content }).await;
+    // The title is saved beside the turn, which does not wait for it.
+    let titled = |frame: &ServerFrame| matches!(frame.message, ServerMessage::SessionTitleUpdated { .. });
+    window.until("the title", titled).await;
+    screen.reopen(&mut window, None).await;
     screen.until(&mut window, "the answer", |screen| screen.said() == ["Begun"]).await;
     setup.app.interrupt();
     setup.app.until_said("One agent is still working and will be cancelled:").await;
