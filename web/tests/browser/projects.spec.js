@@ -294,6 +294,8 @@ test("removing a project with a running turn warns that it will be stopped, and 
   await expect(sessionRow(shell, "hold on")).toBeVisible();
   await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeHidden();
   await sessionRow(shell, "hold on").click();
+  // `send` counts messages, so the history has to be there.
+  await expect(current(shell).locator(".user-turn")).toHaveCount(1);
   // It accepts messages again.
   await send(current(shell), "hello again");
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
