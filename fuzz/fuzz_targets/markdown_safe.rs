@@ -1,4 +1,4 @@
-//! Nothing an agent says or does becomes more than the allow-list names: every output is read strictly.
+//! Nothing an agent sends or does becomes more than the allow-list names: every output is read strictly.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -52,12 +52,11 @@ export function drawBody(body, item, cliType) {
       return node;
     }));
   }
-  const hasOutput = (item.sections ?? []).some(({ kind }) => kind === "output");
   const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 20;
   if (item.html.length) showBlocks(output, item.html, now.blocks, takeBlockChange(item));
-  else if (!hasOutput) drawText(output, failureText(item), now);
-  output.hidden = item.html.length === 0 && (hasOutput || failureText(item) === "");
-  drawSilence(silent, item, cliType, hasOutput || !output.hidden);
+  else drawText(output, failureText(item), now);
+  output.hidden = item.html.length === 0 && failureText(item) === "";
+  drawSilence(silent, item, cliType, !output.hidden);
   if (atEnd && stateOf(item) === "running") output.scrollTop = output.scrollHeight;
   const cut = (item.sections ?? []).reduce((sum, { cutLines }) => sum + (cutLines ?? 0), 0);
   more.hidden = cut === 0 && !item.html.some((line) => line.startsWith('<div class="cut"'));

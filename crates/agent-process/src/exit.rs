@@ -37,7 +37,7 @@ impl fmt::Display for ExitReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.status)?;
         match self.last_stderr_line() {
-            Some(words) => write!(out, ": {words}"),
+            Some(text) => write!(out, ": {text}"),
             None => Ok(()),
         }
     }

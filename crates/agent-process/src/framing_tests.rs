@@ -9,7 +9,7 @@ type Framed = Vec<Option<(Vec<u8>, bool)>>;
 
 fn frame(limit_bytes: usize, chunks: &[&[u8]]) -> Framed {
     let mut framer = LineFramer::new(limit_bytes);
-    let mut said = Framed::new();
+    let mut framed = Framed::new();
     for (number, chunk) in chunks.iter().enumerate() {
         // Both ways to append must give the same result.
         if number % 2 == 0 {
@@ -18,26 +18,26 @@ fn frame(limit_bytes: usize, chunks: &[&[u8]]) -> Framed {
             framer.space().extend_from_slice(chunk);
         }
         while let Some(line) = framer.next_line() {
-            said.push(line.ok().map(|line| (line.bytes, line.ended)));
+            framed.push(line.ok().map(|line| (line.bytes, line.ended)));
         }
         assert!(framer.buffer.len() - framer.start <= limit_bytes, "holds more than a line");
     }
-    said.extend(framer.finish().map(|line| Some((line.bytes, line.ended))));
-    said
+    framed.extend(framer.finish().map(|line| Some((line.bytes, line.ended))));
+    framed
 }
 
 /// The same result, computed over the whole stream at once.
 fn frame_plainly(limit_bytes: usize, stream: &[u8]) -> Framed {
     let mut lines: Vec<&[u8]> = stream.split(|byte| *byte == b'\n').collect();
     let rest = lines.pop().unwrap_or_default();
-    let mut said: Framed = lines
+    let mut framed: Framed = lines
         .into_iter()
         .map(|line| (line.len() <= limit_bytes).then(|| (line.strip_suffix(b"\r").unwrap_or(line).to_vec(), true)))
         .collect();
     if !rest.is_empty() {
-        said.push((rest.len() <= limit_bytes).then(|| (rest.to_vec(), false)));
+        framed.push((rest.len() <= limit_bytes).then(|| (rest.to_vec(), false)));
     }
-    said
+    framed
 }
 
 fn whole(text: &str) -> Option<(Vec<u8>, bool)> {

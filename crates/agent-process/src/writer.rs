@@ -236,7 +236,7 @@ mod tests {
         tokio::select! {
             biased;
             sent = writer.send(vec![b'y'; QUEUE_BYTES_MAX]) => panic!("there is no room for it: {sent:?}"),
-            word = async { writer.try_send("cancel") } => word.unwrap(),
+            sent = async { writer.try_send("cancel") } => sent.unwrap(),
         }
     }
 }

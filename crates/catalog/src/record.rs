@@ -49,7 +49,7 @@ impl ProjectRecord {
         }
     }
 
-    /// Says whether that made a difference. What a newer build keeps beside them stays, as long as there are any.
+    /// Returns whether that made a difference. What a newer build keeps beside them stays, as long as there are any.
     pub(crate) fn set_defaults(&mut self, defaults: Option<&ProjectDefaults>) -> bool {
         let extra = self.defaults.as_ref().map(|record| record.extra.clone()).unwrap_or_default();
         let defaults = defaults.map(|defaults| DefaultsRecord { defaults: defaults.clone(), extra });

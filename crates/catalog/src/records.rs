@@ -135,7 +135,7 @@ impl Records {
         listed
     }
 
-    /// Says whether anything is different now; a change that changes nothing needs no write.
+    /// Returns whether anything is different now; a change that changes nothing needs no write.
     pub(crate) fn apply(&mut self, change: &Change) -> Result<bool, CatalogError> {
         match change {
             Change::AddProject(project) => self.add_project(project),
@@ -201,7 +201,7 @@ impl Records {
         Ok(())
     }
 
-    /// Moves `lastActiveAt` forward and sets the other fields. Says whether anything changed.
+    /// Moves `lastActiveAt` forward and sets the other fields. Returns whether anything changed.
     pub(crate) fn touch(&mut self, id: &SessionId, touch: &Touch) -> bool {
         let later = |session: &mut SessionRecord| {
             let moves = touch.at > session.last_active_at;
@@ -240,7 +240,7 @@ impl Records {
     }
 }
 
-/// Sets a field and says whether that made a difference.
+/// Sets a field and returns whether that made a difference.
 fn replace<T: PartialEq + Clone>(field: &mut T, value: &T) -> bool {
     let differs = field != value;
     if differs {

@@ -57,7 +57,7 @@ fn read(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
     }
 }
 
-/// The secret as it lies there; none is made, and nothing is mended.
+/// The secret as it lies there; none is made, and nothing is repaired.
 pub(crate) fn known(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
     let Some(bytes) = directory.read(TOKEN_FILE, TOKEN_FILE_BYTES_MAX)? else { return Ok(None) };
     Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|text| is_token(text)))
@@ -78,7 +78,7 @@ pub fn random_secret() -> io::Result<String> {
     }))
 }
 
-/// A backup or a careless copy may have opened it to others. Says whether it was so.
+/// A backup or a careless copy may have opened it to others. Returns whether it was so.
 fn keep_private(directory: &DataDirectory) -> io::Result<bool> {
     let path = directory.file(TOKEN_FILE);
     let mode = fs::metadata(&path)?.permissions().mode();

@@ -88,13 +88,13 @@ impl AcpConnection {
 
     fn load_or_resume(&self, id: &Value, params: &Value, replay: bool) {
         let session = text(params, "sessionId");
-        let Some((past, settings)) = self.sessions.past(&session) else {
+        let Some((history, settings)) = self.sessions.history(&session) else {
             return self.refuse(id, &acp::Error::resource_not_found(Some(session)));
         };
         let is_usage = |update: &&Update| update.get("sessionUpdate").is_some_and(|kind| kind == "usage_update");
-        let used = past.iter().rev().find(is_usage).and_then(|update| update.get("used")?.as_u64());
+        let used = history.iter().rev().find(is_usage).and_then(|update| update.get("used")?.as_u64());
         if replay {
-            past.into_iter().for_each(|update| self.update(&session, &update));
+            history.into_iter().for_each(|update| self.update(&session, &update));
         }
         let mut state = self.lock();
         state.cancelled.remove(&session);
@@ -108,18 +108,18 @@ impl AcpConnection {
 
     fn set_option(&self, id: &Value, params: &Value) {
         let session = text(params, "sessionId");
-        let Some(settings) = self.switch(&session, &text(params, "configId"), text(params, "value")) else {
+        let Some(settings) = self.apply_option(&session, &text(params, "configId"), text(params, "value")) else {
             return self.refuse(id, &acp::Error::invalid_params());
         };
         // A session without a prompt has no file.
-        if self.sessions.has_past(&session) {
+        if self.sessions.has_history(&session) {
             self.sessions.record(&session).settings(&settings);
         }
         self.answer(id, &acp::SetSessionConfigOptionResponse::new(options(&settings)));
     }
 
     /// None if there is no such session, no such option or no such value.
-    fn switch(&self, session: &str, option: &str, value: String) -> Option<Settings> {
+    fn apply_option(&self, session: &str, option: &str, value: String) -> Option<Settings> {
         let mut state = self.lock();
         let settings = &mut state.open.get_mut(session)?.settings;
         let (field, choices) = match option {
@@ -134,14 +134,14 @@ impl AcpConnection {
     /// Each prompt runs in its own thread; the client sends one at a time per session.
     fn prompt(self: &Arc<Self>, id: Value, params: Value) {
         let session = text(&params, "sessionId");
-        let words = text(&params["prompt"][0], "text");
+        let prompt = text(&params["prompt"][0], "text");
         if !self.lock().open.contains_key(&session) {
             return self.refuse(&id, &acp::Error::resource_not_found(Some(session)));
         }
         self.lock().cancelled.remove(&session);
         let connection = Arc::clone(self);
         std::thread::spawn(move || {
-            let outcome = prompt_scripts::play(&connection, &session, &words);
+            let outcome = prompt_scripts::play(&connection, &session, &prompt);
             match outcome {
                 Ok(stop_reason) => connection.answer(&id, &acp::PromptResponse::new(stop_reason)),
                 Err(error) => connection.refuse(&id, &error),

@@ -18,7 +18,7 @@ const TOUR: [&str; 6] = ["think", "markdown", "plan", "edit", "run", "ask"];
 struct Cancelled;
 
 pub(crate) fn play(connection: &AcpConnection, session: &str, prompt: &str) -> Result<acp::StopReason, acp::Error> {
-    let is_first = !connection.sessions.has_past(session);
+    let is_first = !connection.sessions.has_history(session);
     let settings = connection.settings(session);
     let chatty = settings.mode == "chatty";
     let stage = PromptRun { connection, session, chatty, record: connection.sessions.record(session) };
@@ -42,25 +42,25 @@ pub(crate) fn play(connection: &AcpConnection, session: &str, prompt: &str) -> R
     let mut failed = false;
     let played = (|| {
         if scenes.is_empty() {
-            stage.say(texts::GREETING)?;
+            stage.send_text(texts::GREETING)?;
         }
         let is_tour = scenes == TOUR;
         for scene in scenes {
             match scene {
-                "help" => stage.say(&texts::help())?,
+                "help" => stage.send_text(&texts::help())?,
                 "think" => stage.think()?,
-                "markdown" => stage.say(texts::MARKDOWN)?,
+                "markdown" => stage.send_text(texts::MARKDOWN)?,
                 "plan" => stage.plan()?,
                 "edit" => stage.edit()?,
                 "run" => stage.run()?,
                 "ask" => stage.ask()?,
-                "long" => stage.say(&long_text(long.unwrap_or(LONG_WORDS_DEFAULT)))?,
+                "long" => stage.send_text(&long_text(long.unwrap_or(LONG_WORDS_DEFAULT)))?,
                 "fail" => failed = true,
                 _ => stage.crash(),
             }
         }
         if is_tour {
-            stage.say(texts::TOUR_END)?;
+            stage.send_text(texts::TOUR_END)?;
         }
         Ok(())
     })();
@@ -103,13 +103,13 @@ impl PromptRun<'_> {
         self.connection.update(self.session, &update);
     }
 
-    fn say(&self, text: &str) -> Result<(), Cancelled> {
+    fn send_text(&self, text: &str) -> Result<(), Cancelled> {
         self.stream(text, acp::SessionUpdate::AgentMessageChunk)
     }
 
     /// Sends a message only if the mode is to explain.
     fn explain(&self, text: &str) -> Result<(), Cancelled> {
-        if self.chatty { self.say(text) } else { Ok(()) }
+        if self.chatty { self.send_text(text) } else { Ok(()) }
     }
 
     /// Word by word.
@@ -132,7 +132,7 @@ impl PromptRun<'_> {
 
     fn think(&self) -> Result<(), Cancelled> {
         self.stream(texts::THOUGHT, acp::SessionUpdate::AgentThoughtChunk)?;
-        self.say(texts::AFTER_THOUGHT)
+        self.send_text(texts::AFTER_THOUGHT)
     }
 
     fn plan(&self) -> Result<(), Cancelled> {
@@ -152,7 +152,7 @@ impl PromptRun<'_> {
                 return Err(Cancelled);
             }
         }
-        self.say("The plan is done.")
+        self.send_text("The plan is done.")
     }
 
     fn edit(&self) -> Result<(), Cancelled> {
@@ -213,7 +213,7 @@ impl PromptRun<'_> {
         }
         self.show(acp::SessionUpdate::ToolCallUpdate(update));
         result?;
-        self.say(summary)
+        self.send_text(summary)
     }
 
     fn ask(&self) -> Result<(), Cancelled> {
@@ -238,15 +238,15 @@ impl PromptRun<'_> {
         let chosen = answer["result"]["outcome"]["optionId"].as_str().unwrap_or("cancelled").to_owned();
         let allowed = chosen.starts_with("allow");
         let status = if allowed { acp::ToolCallStatus::Completed } else { acp::ToolCallStatus::Failed };
-        let told = format!("Permission asked, and answered with `{chosen}`.");
-        let fields = acp::ToolCallUpdateFields::new().status(status).content(vec![told.into()]);
-        // Kept with the call, so that it can be told again as it was.
+        let text = format!("Permission asked, and answered with `{chosen}`.");
+        let fields = acp::ToolCallUpdateFields::new().status(status).content(vec![text.into()]);
+        // Kept with the call, so that it can be replayed as it was.
         let kept = meta(answer["result"]["_meta"].clone());
         self.show(acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(id, fields).meta(kept)));
         if self.connection.is_cancelled(self.session) {
             return Err(Cancelled);
         }
-        self.say(&format!("The answer was `{chosen}`. (Nothing was deleted.)"))
+        self.send_text(&format!("The answer was `{chosen}`. (Nothing was deleted.)"))
     }
 }
 

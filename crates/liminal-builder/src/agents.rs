@@ -141,12 +141,12 @@ pub(crate) fn command_line(
 
 /// As a person types it in a terminal.
 fn line_of(command: &AgentCommand) -> String {
-    let words = std::iter::once(&command.program).chain(&command.args);
-    let quoted = words.map(|word| {
-        let word = word.to_string_lossy();
-        match word.contains(|letter: char| !letter.is_ascii_alphanumeric() && !"-_./:=@+,%".contains(letter)) {
-            true => format!("'{}'", word.replace('\'', r"'\''")),
-            false => word.into_owned(),
+    let args = std::iter::once(&command.program).chain(&command.args);
+    let quoted = args.map(|arg| {
+        let arg = arg.to_string_lossy();
+        match arg.contains(|letter: char| !letter.is_ascii_alphanumeric() && !"-_./:=@+,%".contains(letter)) {
+            true => format!("'{}'", arg.replace('\'', r"'\''")),
+            false => arg.into_owned(),
         }
     });
     quoted.collect::<Vec<_>>().join(" ")

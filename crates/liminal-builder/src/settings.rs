@@ -186,7 +186,7 @@ impl Files {
 
 /// The shell expands `~` in a flag, but not in a variable from a file.
 fn data_dir(given: Option<&Path>, home: Option<OsString>) -> anyhow::Result<PathBuf> {
-    let home = || home.map(PathBuf::from).context("HOME is not set: say with --data-dir where to keep the files");
+    let home = || home.map(PathBuf::from).context("HOME is not set: set --data-dir to the directory for the files");
     match given.filter(|given| !given.as_os_str().is_empty()) {
         None => Ok(home()?.join(".liminal-builder")),
         Some(given) => match given.strip_prefix("~") {

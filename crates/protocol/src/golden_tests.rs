@@ -603,7 +603,7 @@ fn no_message_of_the_first_contract_is_left() {
 
 /// E TC-1.3b.
 #[test]
-fn what_an_ingestion_derives_later_is_in_no_message_and_said_to_be() {
+fn what_an_ingestion_derives_later_is_in_no_message_and_documented_so() {
     let derived = ["turnSequenceNumber", "llmTurnNumber", "entryType"];
     let documented = include_str!("stream.rs").split("use std").next().unwrap_or_default();
     let goldens = concat!(env!("CARGO_MANIFEST_DIR"), "/goldens");

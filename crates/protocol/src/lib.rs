@@ -2,7 +2,7 @@
 //!
 //! Serde and nothing else: no I/O, no clock, no state. What enters is checked here and is typed from then on.
 //! Every message variant has a golden file in `goldens/` that Rust writes and JavaScript reads; see CONTRIBUTING.md
-//! for how to write them anew.
+//! for how to write them again.
 
 pub mod agents;
 pub mod client;

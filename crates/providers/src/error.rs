@@ -2,7 +2,7 @@
 
 use protocol::{AgentSessionId, CliType, ErrorCode, ErrorMessage};
 
-/// Why a call failed. `name` is the agent's, `detail` what it or the system said.
+/// Why a call failed. `name` is the agent's, `detail` what it or the system reported.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ProviderError {
     #[error("agent type not supported: {0}")]
@@ -49,9 +49,9 @@ impl ProviderError {
         }
     }
 
-    /// What the user reads, with what the agent said beside it.
+    /// What the user reads, with what the agent reported beside it.
     pub fn to_message(&self) -> ErrorMessage {
-        let (about, detail, hint) = match self {
+        let (subject, detail, hint) = match self {
             Self::UnsupportedCliType(cli_type) => (cli_type.as_str(), None, None),
             Self::NotInstalled { name, install_hint, detail } => (name.as_str(), Some(detail), install_hint.clone()),
             Self::Handshake { name, detail } | Self::Crashed { name, detail } => (name.as_str(), Some(detail), None),
@@ -63,7 +63,7 @@ impl ProviderError {
             }
             Self::SessionNotFound(_) | Self::TurnInProgress => ("", None, None),
         };
-        let mut message = ErrorMessage::new(self.code(), self.code().message(about));
+        let mut message = ErrorMessage::new(self.code(), self.code().message(subject));
         message.detail = detail.filter(|detail| !detail.is_empty()).cloned();
         message.install_hint = hint;
         message

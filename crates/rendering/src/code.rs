@@ -69,7 +69,7 @@ impl CodeCache {
         }
     }
 
-    /// Appends the lines of the next block of this render; the last line is plain while it has no newline. Says where in
+    /// Appends the lines of the next block of this render; the last line is plain while it has no newline. Returns where in
     /// the HTML the complete ones end.
     pub(crate) fn lines_into(&mut self, html: &mut String, info: &str, code: &str) -> usize {
         let known = self.blocks.get(self.next).is_some_and(|block| block.info == info && code.starts_with(&block.code));

@@ -43,7 +43,7 @@ fn received(cell: &ItemCell, seq: u64, sent: &mut Sent) -> Upsert {
 }
 
 #[test]
-fn whether_more_is_to_come_is_judged_by_what_a_window_was_told() {
+fn whether_more_is_to_come_is_judged_by_what_a_window_was_sent() {
     let (cache, text) = (Arc::default(), Text::from("words"));
     let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &cache);
     let (mut sent, mut opened) = (Sent::default(), Sent::default());
@@ -133,9 +133,9 @@ fn an_item_that_is_gone_leaves_its_place_in_the_ring() {
 #[test]
 fn a_window_with_a_forgotten_rendering_gets_the_whole_of_the_next_and_no_text_twice() {
     let (cache, mut sent) = (Arc::default(), Sent::default());
-    let words = "One.\n\nTwo and\n\nthree";
-    let text = Text::from(words);
-    let full: Vec<String> = rendering::markdown(words).iter().map(ToString::to_string).collect();
+    let source = "One.\n\nTwo and\n\nthree";
+    let text = Text::from(source);
+    let full: Vec<String> = rendering::markdown(source).iter().map(ToString::to_string).collect();
     let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &cache);
     received(&cell, 1, &mut sent);
     assert!(blocks(&received(&cell, 2, &mut sent)).html.concat().len() < full.concat().len(), "it has all of it");
@@ -145,7 +145,7 @@ fn a_window_with_a_forgotten_rendering_gets_the_whole_of_the_next_and_no_text_tw
     let BlockPatch { from, keep, html } = blocks(&again);
     let html: Vec<String> = html.iter().map(ToString::to_string).collect();
     assert_eq!((*from, *keep, html), (0, 0, full), "its marks were of another rendering");
-    assert_eq!(again.view.content_from, Some(words.len()));
+    assert_eq!(again.view.content_from, Some(source.len()));
 }
 
 #[test]

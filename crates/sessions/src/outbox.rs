@@ -56,7 +56,7 @@ struct OutboxState {
     queue: VecDeque<Slot>,
     waiting: HashSet<(SessionId, ItemId)>,
     /// What of which sessions waits.
-    news: HashSet<(About, SessionId)>,
+    news: HashSet<(NewsKind, SessionId)>,
     /// What the window has of items that are still growing.
     sent: HashMap<(SessionId, ItemId), Sent>,
     bytes: usize,
@@ -64,7 +64,7 @@ struct OutboxState {
 
 /// What is sent of a session besides its items, each as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum About {
+enum NewsKind {
     State,
     Facts,
 }
@@ -72,7 +72,7 @@ enum About {
 #[derive(Debug)]
 enum Slot {
     Frame { after: After, frame: Frame },
-    News { about: About, session: SessionId, frame: Frame },
+    News { kind: NewsKind, session: SessionId, frame: Frame },
     Item { session: SessionId, seq: u64, cell: Arc<ItemCell> },
     Snapshot(Box<Snapshot>),
 }
@@ -98,19 +98,19 @@ impl Outbox {
 
     /// A newer state of a session: the one still waiting is left out.
     pub(crate) fn push_state(&self, session: &SessionId, frame: Frame) {
-        self.push_news(session, About::State, |_| frame);
+        self.push_news(session, NewsKind::State, |_| frame);
     }
 
     /// More facts of a session. While earlier ones wait, all there are take their place.
     pub(crate) fn push_facts(&self, session: &SessionId, more: Frame, all: impl FnOnce() -> Frame) {
-        self.push_news(session, About::Facts, |are_waiting| if are_waiting { all() } else { more });
+        self.push_news(session, NewsKind::Facts, |are_waiting| if are_waiting { all() } else { more });
     }
 
-    fn push_news(&self, session: &SessionId, about: About, frame: impl FnOnce(bool) -> Frame) {
+    fn push_news(&self, session: &SessionId, kind: NewsKind, frame: impl FnOnce(bool) -> Frame) {
         let mut state = self.lock();
-        let are_waiting = !state.news.insert((about, session.clone()));
+        let are_waiting = !state.news.insert((kind, session.clone()));
         if are_waiting {
-            let is_it = |slot: &Slot| matches!(slot, Slot::News { about: what, session: of, .. } if *what == about && of == session);
+            let is_it = |slot: &Slot| matches!(slot, Slot::News { kind: other, session: of, .. } if *other == kind && of == session);
             let earlier = state.queue.iter().rposition(is_it).and_then(|place| state.queue.remove(place));
             if let Some(Slot::News { frame, .. }) = earlier {
                 state.bytes -= frame.len();
@@ -119,7 +119,7 @@ impl Outbox {
         let frame = frame(are_waiting);
         state.bytes += frame.len();
         let full = state.bytes > BYTES_MAX && !state.queue.is_empty();
-        state.queue.push_back(Slot::News { about, session: session.clone(), frame });
+        state.queue.push_back(Slot::News { kind, session: session.clone(), frame });
         self.pushed(state, full);
     }
 
@@ -350,9 +350,9 @@ impl Frames {
                 state.bytes -= frame.len();
                 Some(Taken::Frame(frame))
             }
-            Slot::News { about, session, frame } => {
+            Slot::News { kind, session, frame } => {
                 state.bytes -= frame.len();
-                state.news.remove(&(about, session));
+                state.news.remove(&(kind, session));
                 Some(Taken::Frame(frame))
             }
             Slot::Snapshot(snapshot) => Some(Taken::Snapshot(snapshot)),

@@ -43,7 +43,7 @@ async fn a_newer_state_takes_the_place_of_the_one_still_waiting() {
 }
 
 #[tokio::test]
-async fn a_window_that_never_reads_is_let_go_and_costs_nothing_more() {
+async fn a_window_that_never_reads_is_disconnected_and_costs_nothing_more() {
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));
     let frame = Frame::of(ServerMessage::Ack {}, None);
@@ -216,7 +216,7 @@ fn states_of(text: &str) -> Vec<ItemUpdate> {
 }
 
 #[tokio::test]
-async fn what_a_page_merges_says_the_same_as_the_plain_contract() {
+async fn what_a_page_merges_holds_the_same_as_the_plain_contract() {
     let text = "# Title 😀\n\nSome *words* and `code`.\n\n```rust\nfn main() {}\n```\n\nThe end.";
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));

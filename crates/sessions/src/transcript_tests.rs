@@ -1,4 +1,4 @@
-//! What a transcript gives out: the newest, what is older, what was missed, and what it lets go of.
+//! What a transcript gives out: the newest, what is older, what was missed, and what it drops.
 
 use protocol::{SessionId, Timestamp};
 
@@ -40,7 +40,7 @@ fn shown(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_says_ever_more_keeps_the_newest_and_says_that_there_was_more() {
+fn a_session_that_sends_ever_more_keeps_the_newest_and_reports_that_there_was_more() {
     let text = Text::from("x".repeat(16 * MEBIBYTE));
     let mut transcript = Transcript::default();
     for number in 0..1000 {
@@ -58,7 +58,7 @@ fn a_session_that_says_ever_more_keeps_the_newest_and_says_that_there_was_more()
 }
 
 #[test]
-fn who_has_not_seen_all_that_was_let_go_is_shown_the_session_anew() {
+fn who_has_not_seen_all_that_was_dropped_is_shown_the_session_again() {
     let text = Text::from("x".repeat(16 * MEBIBYTE));
     let mut transcript = Transcript::default();
     turn(&mut transcript, 0, &text);

@@ -73,7 +73,7 @@ impl TestSetup {
         .await;
     }
 
-    /// What the ACP agent says it was asked, and by which processes.
+    /// What the ACP agent logs that it was asked, and by which processes.
     pub fn agent_log(&self) -> String {
         std::fs::read_to_string(self.state.join("log")).unwrap_or_default()
     }
@@ -117,7 +117,7 @@ pub struct Screen {
     /// In order of first appearance.
     pub items: Vec<Shown>,
     pub turns: Vec<TurnEvent>,
-    /// The turns the last snapshot told of.
+    /// The turns of the last snapshot.
     pub records: Vec<TurnRecord>,
     pub seq: u64,
     /// The numbers of the session's messages, as they came.
@@ -167,10 +167,10 @@ impl Screen {
         self.until_turn_end(window).await
     }
 
-    /// Sends, and shows everything up to the moment at which the agent has said just this.
-    pub async fn send_until_said(&mut self, window: &mut Window, content: &str, said: &str) {
+    /// Sends, and shows everything up to the moment at which the agent has answered just this.
+    pub async fn send_until_answer(&mut self, window: &mut Window, content: &str, answer: &str) {
         self.send(window, content).await;
-        self.until(window, "the first words", |screen| screen.said() == [said]).await;
+        self.until(window, "the first text", |screen| screen.answers() == [answer]).await;
     }
 
     async fn send(&self, window: &mut Window, content: &str) {
@@ -259,8 +259,8 @@ impl Screen {
         }
     }
 
-    /// What the agent said, one text per message.
-    pub fn said(&self) -> Vec<&str> {
+    /// The answers of the agent, one text per message.
+    pub fn answers(&self) -> Vec<&str> {
         self.messages(Origin::Agent)
     }
 

@@ -79,7 +79,7 @@ impl ToolCall {
         std::mem::take(&mut self.grown_bytes)
     }
 
-    /// Replaces the arguments. Empty ones say nothing. Whether anything changed.
+    /// Replaces the arguments. Empty ones are ignored. Returns whether anything changed.
     pub(crate) fn set_arguments(&mut self, arguments: Map<String, Value>) -> bool {
         if arguments.is_empty() {
             return self.read_arguments();

@@ -37,7 +37,7 @@ pub struct ItemUpdate {
     pub item_id: ItemId,
     /// The tool call this item belongs to, when a sub-agent speaks.
     pub parent_item_id: Option<ItemId>,
-    /// Time of the last event that said something about this item.
+    /// Time of the last event about this item.
     pub source_timestamp: Timestamp,
     pub emitted_at: Timestamp,
     pub status: UpsertStatus,

@@ -51,7 +51,7 @@ fn a_visitor_is_in_no_servers_way() {
 }
 
 #[test]
-fn the_secret_and_its_faults_are_seen_and_left_as_they_are() {
+fn the_secret_and_its_errors_are_seen_and_left_as_they_are() {
     let home = Home::new();
     let token = home.open().token(&mut Vec::new()).unwrap();
     let visit = inspection(&home);
@@ -67,7 +67,7 @@ fn the_secret_and_its_faults_are_seen_and_left_as_they_are() {
 }
 
 #[test]
-fn lists_are_judged_without_being_mended() {
+fn lists_are_judged_without_being_repaired() {
     let home = Home::new();
     drop(home.open());
     let visit = inspection(&home);

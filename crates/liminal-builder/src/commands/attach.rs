@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     wait: bool,
 
-    /// Print what the server says of the session, one JSON object per line, as documented for the WebSocket
+    /// Print the server's messages of the session, one JSON object per line, as documented for the WebSocket
     #[arg(long)]
     pub(crate) json: bool,
 }

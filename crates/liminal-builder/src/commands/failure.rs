@@ -51,7 +51,7 @@ impl Failure {
         self
     }
 
-    /// What to do, or what the agent or the system said.
+    /// What to do, or what the agent or the system reported.
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into()).filter(|detail| !detail.is_empty());
         self

@@ -30,7 +30,7 @@ impl Follower {
         Self { session, transcript: (!as_json).then_some(transcript), attention: Attention::Idle }
     }
 
-    /// Shows what both sides say.
+    /// Shows the messages of both sides.
     pub(crate) fn of_conversation(session: SessionId, as_json: bool) -> Self {
         Self { session, transcript: (!as_json).then(Transcript::conversation), attention: Attention::Idle }
     }
@@ -41,7 +41,7 @@ impl Follower {
 
     pub(crate) fn take(&mut self, received: &ReceivedFrame) -> Result<(), Failure> {
         let message = &received.frame.message;
-        if about(message) != Some(&self.session) {
+        if session_of(message) != Some(&self.session) {
             return Ok(());
         }
         match &mut self.transcript {
@@ -56,13 +56,13 @@ impl Follower {
                     let before = std::mem::replace(&mut self.attention, state.attention);
                     if state.attention == Attention::NeedsPermission && before != Attention::NeedsPermission {
                         let asked = state.reason.as_deref().unwrap_or("a permission");
-                        transcript.say(Style::Warn, &format!("Waits for you: {asked} (answer it in the page)"))?;
+                        transcript.print(Style::Warn, &format!("Waits for you: {asked} (answer it in the page)"))?;
                     }
                 }
                 ServerMessage::SessionFacts { facts, .. } => {
                     facts.plan.as_deref().map_or(Ok(()), |plan| transcript.plan(plan))?;
                 }
-                ServerMessage::Error(error) => transcript.say(Style::Bad, &error.message)?,
+                ServerMessage::Error(error) => transcript.print(Style::Bad, &error.message)?,
                 _ => {}
             },
         }
@@ -70,9 +70,9 @@ impl Follower {
     }
 
     /// A message of our own.
-    pub(crate) fn say(&mut self, style: Style, text: &str) -> Result<(), Failure> {
+    pub(crate) fn print(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         match &mut self.transcript {
-            Some(transcript) => transcript.say(style, text),
+            Some(transcript) => transcript.print(style, text),
             None => Ok(()),
         }
     }
@@ -102,7 +102,7 @@ pub(crate) fn any_turn_end(message: &ServerMessage, session: &SessionId) -> Opti
 }
 
 /// The session a message is about.
-fn about(message: &ServerMessage) -> Option<&SessionId> {
+fn session_of(message: &ServerMessage) -> Option<&SessionId> {
     match message {
         ServerMessage::SessionHistory { session_id, .. }
         | ServerMessage::SessionUpsert { session_id, .. }

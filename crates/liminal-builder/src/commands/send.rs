@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print what the server says of the session, one JSON object per line, as documented for the WebSocket; with
+    /// Print the server's messages of the session, one JSON object per line, as documented for the WebSocket; with
     /// --detach, one object: {"turnId"}
     #[arg(long)]
     pub(crate) json: bool,
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
                 }
                 interrupted = true;
                 let stopping = "Stopping. Press Ctrl-C again to exit at once; the agent then continues.";
-                follower.say(Style::Dim, stopping)?;
+                follower.print(Style::Dim, stopping)?;
                 window.ask(&ClientMessage::SessionCancel { session_id: follower.session().clone() }).await?;
                 continue;
             }
@@ -108,12 +108,12 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     }
 }
 
-fn message(words: &[String]) -> Result<String, Failure> {
-    let given = words.join(" ");
+fn message(args: &[String]) -> Result<String, Failure> {
+    let given = args.join(" ");
     let text = match given.as_str() {
         "" | "-" => {
             let stdin = std::io::stdin();
-            if words.is_empty() && stdin.is_terminal() {
+            if args.is_empty() && stdin.is_terminal() {
                 return Err(Failure::usage("Say what to send: give a message, or pipe one in."));
             }
             let mut text = String::new();

@@ -241,11 +241,11 @@ async fn receive(line: &str, connection: &Connection, router: &Router, requests:
         return update(envelope, router).await;
     }
     // Nearly every line has been dealt with; the others are looked through for what JSON forbids.
-    let mended = json::mended(line);
-    if let Some(envelope) = mended.as_deref().and_then(wire::read_update) {
+    let repaired = json::repaired(line);
+    if let Some(envelope) = repaired.as_deref().and_then(wire::read_update) {
         return update(envelope, router).await;
     }
-    let line = mended.as_deref().unwrap_or(line);
+    let line = repaired.as_deref().unwrap_or(line);
     match wire::read(line) {
         Ok(RpcMessage::Notification { method, params }) => match method.as_ref() {
             "$/cancel_request" => requests.cancel(params),

@@ -24,8 +24,8 @@ pub fn read_lines(session: SessionId, lines: &str, as_replay: bool, now: Timesta
         history.add(translator.begin_turn(TurnId::generate(), "prompt", now));
     }
     for line in lines.lines() {
-        let mended = json::mended(line);
-        let line = mended.as_deref().filter(|_| wire::read_update(line).is_none()).unwrap_or(line);
+        let repaired = json::repaired(line);
+        let line = repaired.as_deref().filter(|_| wire::read_update(line).is_none()).unwrap_or(line);
         if let Some(envelope) = wire::read_update(line) {
             history.add(translator.update(Update::read(envelope.update.get()), now));
         } else if let Ok(RpcMessage::Request { params, .. }) = wire::read(line)

@@ -217,11 +217,11 @@ pub(crate) enum Update {
 }
 
 impl Update {
-    /// What cannot be read as it is may still be read once it is mended.
+    /// What cannot be read as it is may still be read once it is repaired.
     pub(crate) fn read(text: &str) -> Self {
         match Self::read_as_is(text) {
             Self::Unreadable { reason } => {
-                json::mended(text).map_or(Self::Unreadable { reason }, |mended| Self::read_as_is(&mended))
+                json::repaired(text).map_or(Self::Unreadable { reason }, |repaired| Self::read_as_is(&repaired))
             }
             update => update,
         }

@@ -59,7 +59,7 @@ fn unknown_values_inside_a_known_update_do_not_lose_it() {
 }
 
 #[test]
-fn an_errors_words_are_those_that_say_something() {
+fn an_errors_message_is_the_part_that_explains_it() {
     let check = |error: &str, expected: &str| {
         assert_eq!(serde_json::from_str::<RpcError>(error).unwrap().text(), expected);
     };

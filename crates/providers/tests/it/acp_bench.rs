@@ -19,20 +19,20 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// An agent that was given these words.
-    pub(crate) fn new(words: &[&str]) -> Self {
-        Self::with(words, AcpSettings::default())
+    /// An agent that was given these arguments.
+    pub(crate) fn new(args: &[&str]) -> Self {
+        Self::with(args, AcpSettings::default())
     }
 
-    pub(crate) fn with(words: &[&str], settings: AcpSettings) -> Self {
+    pub(crate) fn with(args: &[&str], settings: AcpSettings) -> Self {
         let state = tempfile::tempdir().unwrap();
-        let provider = AcpProvider::new(agent(state.path(), words), settings_for_tests(settings));
+        let provider = AcpProvider::new(agent(state.path(), args), settings_for_tests(settings));
         Self { state, project: tempfile::tempdir().unwrap(), provider }
     }
 
     /// Another provider over the same agent's files, as after a restart of ours.
-    pub(crate) fn again(self, words: &[&str]) -> Self {
-        let provider = AcpProvider::new(agent(self.state.path(), words), settings_for_tests(AcpSettings::default()));
+    pub(crate) fn again(self, args: &[&str]) -> Self {
+        let provider = AcpProvider::new(agent(self.state.path(), args), settings_for_tests(AcpSettings::default()));
         Self { provider, ..self }
     }
 
@@ -105,10 +105,10 @@ pub(crate) fn items_of(history: &History) -> Vec<ItemUpdate> {
     upserts::fold(history.events.clone(), SystemTime::now().into())
 }
 
-pub(crate) fn agent(state: &Path, words: &[&str]) -> AcpAgent {
+pub(crate) fn agent(state: &Path, args: &[&str]) -> AcpAgent {
     let command = AgentCommand::new(programs::scripted_agent())
         .arg("acp")
-        .args(words.iter().copied())
+        .args(args.iter().copied())
         .env("SCRIPTED_AGENT_STATE", state)
         .guardian(programs::scripted_agent());
     AcpAgent {

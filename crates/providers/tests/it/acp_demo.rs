@@ -96,11 +96,11 @@ async fn help_lists_every_word_and_modes_and_models_can_be_switched() {
     for command in session.facts.commands.clone().unwrap() {
         assert!(session.text().contains(&format!("`{}`", command.name)), "{} is not listed", command.name);
     }
-    soon("the switch", session.session.set_option("mode", "terse")).await.unwrap();
-    soon("the switch", session.session.set_option("model", "demo-small")).await.unwrap();
+    soon("the option", session.session.set_option("mode", "terse")).await.unwrap();
+    soon("the option", session.session.set_option("model", "demo-small")).await.unwrap();
     session.until("the model", |session| session.facts.model.as_deref() == Some("Demo Small")).await;
     let turn = demo.turn(&mut session, "edit").await;
-    assert_eq!(session.said(&turn), ["Done."]);
+    assert_eq!(session.answers(&turn), ["Done."]);
     let turn = demo.turn(&mut session, "fail").await;
     assert_eq!(session.error_of(&turn).unwrap().1, "The demo agent was asked to fail.");
 }
@@ -116,11 +116,11 @@ async fn its_sessions_survive_a_restart() {
 
     let demo = Demo::new(demo.home, "0");
     let loaded = soon("the session", demo.provider.load_session(demo.stored_session(&session.agent_id))).await.unwrap();
-    let told: Vec<String> = items_of(&loaded.history)
+    let loaded_texts: Vec<String> = items_of(&loaded.history)
         .iter()
         .map(|item| item.body.text().map(ToString::to_string).unwrap_or_default())
         .collect();
-    assert_eq!(told, live);
+    assert_eq!(loaded_texts, live);
     assert!(items_of(&loaded.history).iter().all(|item| item.status == UpsertStatus::Complete));
     let turn = &loaded.history.turns[0];
     assert_eq!(turn.status, TurnRecordStatus::Completed);
@@ -135,19 +135,19 @@ async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_res
     let demo = Demo::new(tempfile::tempdir().unwrap(), "1");
     let mut session = demo.create().await;
     demo.turn(&mut session, "plan and ask").await;
-    soon("the switch", session.session.set_option("mode", "terse")).await.unwrap();
+    soon("the option", session.session.set_option("mode", "terse")).await.unwrap();
     demo.turn(&mut session, "fail").await;
     let crashed = demo.turn(&mut session, "crash").await;
     assert_eq!(session.error_of(&crashed).unwrap().1, "Demo agent stopped unexpectedly");
     session.until("the loss", |session| session.statuses.contains(&AgentStatus::Reconnecting)).await;
     session.until("its return", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     let turn = soon("the turn", session.send("long 100000")).await.unwrap();
-    session.until("some words", |session| session.said(&turn).first().is_some_and(|text| text.contains("fox"))).await;
+    session.until("some text", |session| session.answers(&turn).first().is_some_and(|text| text.contains("fox"))).await;
     soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
-    // This one is never told to end: its process is ended under it.
+    // This one is never asked to end: its process is ended under it.
     let turn = soon("the turn", session.send("long 100000")).await.unwrap();
-    session.until("some words", |session| session.said(&turn).first().is_some_and(|text| text.contains("fox"))).await;
+    session.until("some text", |session| session.answers(&turn).first().is_some_and(|text| text.contains("fox"))).await;
     let directory = demo.home.path().join("demo-agent");
     let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -187,9 +187,9 @@ async fn a_cancel_stops_it_in_the_middle_of_a_word() {
     let demo = Demo::new(tempfile::tempdir().unwrap(), "5");
     let mut session = demo.create().await;
     let turn = soon("the turn", session.send("long 100000")).await.unwrap();
-    session.until("some words", |session| session.text().contains("brown fox")).await;
+    session.until("some text", |session| session.text().contains("brown fox")).await;
     soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
-    assert!(session.said(&turn)[0].contains("brown fox"));
+    assert!(session.answers(&turn)[0].contains("brown fox"));
 }

@@ -31,11 +31,11 @@ async fn a_program_that_is_not_there_is_named_with_how_to_install_it() {
 /// TC-5.5b.
 #[tokio::test]
 async fn a_handshake_that_fails_is_reported_with_the_agents_stderr() {
-    let check = async |words: &[&str], expected: &str| {
-        let bench = Bench::new(words);
+    let check = async |args: &[&str], expected: &str| {
+        let bench = Bench::new(args);
         let error = soon("an answer", bench.provider.create_session(bench.new_session())).await.unwrap_err();
-        let ProviderError::Handshake { detail, .. } = &error else { panic!("{words:?}: {error:?}") };
-        assert!(detail.contains(expected), "{words:?}: {detail}");
+        let ProviderError::Handshake { detail, .. } = &error else { panic!("{args:?}: {error:?}") };
+        assert!(detail.contains(expected), "{args:?}: {detail}");
         assert_eq!(error.to_message().message, "Could not connect to Scripted");
         // A retry is a new start, and nothing is left of the first.
         soon("an answer", bench.provider.create_session(bench.new_session())).await.unwrap_err();
@@ -73,18 +73,18 @@ async fn a_crash_in_a_turn_settles_it_and_the_session_is_resumed_before_connecte
     let first = bench.kill().await;
     session.until_end_of(&turn).await;
     assert_eq!(session.error_of(&turn), Some(("PROCESS_CRASH".into(), "Scripted stopped unexpectedly".into())));
-    assert_eq!(session.said(&turn), ["partial"]);
+    assert_eq!(session.answers(&turn), ["partial"]);
     assert!(session.items.iter().all(|item| matches!(item.status, UpsertStatus::Complete | UpsertStatus::Error)));
     session.until("the loss", |session| session.statuses.contains(&AgentStatus::Disconnected)).await;
     session.until("the restart", |session| session.statuses.contains(&AgentStatus::Reconnecting)).await;
     session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
-    // It was resumed before "connected" was said.
+    // It was resumed before "connected" was reported.
     assert_eq!(bench.count("session/resume"), 2);
     assert_ne!(bench.pid().await, first);
     for session in [&mut session, &mut other] {
         let turn = bench.turn(session, "say:after").await;
-        assert_eq!(session.said(&turn), ["after"]);
+        assert_eq!(session.answers(&turn), ["after"]);
     }
     assert_eq!(bench.count("start"), 2);
 }
@@ -101,11 +101,11 @@ async fn a_crash_between_turns_is_reported_and_messages_are_refused_until_it_is_
     assert_eq!(refused.to_message().message, "Connection to Scripted lost. Reconnecting...");
     assert!(!session.session.is_alive());
     session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
-    // Without resume it is loaded; what that tells again is not news.
+    // Without resume it is loaded; what that replays is not news.
     assert_eq!(bench.count("session/load"), 1);
     assert_eq!(session.items.len(), 2);
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
 #[tokio::test]
@@ -133,15 +133,15 @@ async fn a_session_without_a_message_goes_on_under_a_new_id_after_a_crash() {
     session.until("a new id", |session| session.agent_id != old).await;
     session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     let turn = bench.turn(&mut session, "say:hello").await;
-    assert_eq!(session.said(&turn), ["hello"]);
+    assert_eq!(session.answers(&turn), ["hello"]);
     assert!(session.session.is_alive());
 }
 
 /// The message is in the pipe, and the agent dies before it has read it: it does not know of the session.
 #[tokio::test]
 async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_new_id() {
-    for words in [&[][..], &["no-resume"][..], &["no-load"][..]] {
-        let bench = Bench::new(words);
+    for args in [&[][..], &["no-resume"][..], &["no-load"][..]] {
+        let bench = Bench::new(args);
         let mut session = bench.create().await;
         let old = session.agent_id.clone();
         let pid = bench.pid().await;
@@ -154,7 +154,7 @@ async fn a_session_whose_first_message_was_lost_with_the_agent_goes_on_under_a_n
         session.until("a new id", |session| session.agent_id != old).await;
         session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
         let turn = bench.turn(&mut session, "say:hello").await;
-        assert_eq!(session.said(&turn), ["hello"], "{words:?}");
+        assert_eq!(session.answers(&turn), ["hello"], "{args:?}");
         assert_eq!(session.continuity.last(), Some(&Continuity::Live));
     }
 }
@@ -174,7 +174,7 @@ async fn a_session_whose_first_message_was_cancelled_before_any_output_goes_on_u
     session.until("a new id", |session| session.agent_id != old).await;
     session.until("the connection", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
     let turn = bench.turn(&mut session, "say:hello").await;
-    assert_eq!(session.said(&turn), ["hello"]);
+    assert_eq!(session.answers(&turn), ["hello"]);
 }
 
 /// TC-5.2d.
@@ -184,7 +184,7 @@ async fn a_requested_restart_starts_a_new_process_at_once() {
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
     let turn = bench.send(&session, "say:words\nhold:never").await;
-    session.until("the words", |session| session.text().contains("words")).await;
+    session.until("the text", |session| session.text().contains("words")).await;
     let first = bench.pid().await;
     soon("the restart", bench.provider.reconnect()).await.unwrap();
     assert_ne!(bench.pid().await, first);
@@ -192,14 +192,14 @@ async fn a_requested_restart_starts_a_new_process_at_once() {
     session.until_end_of(&turn).await;
     assert_eq!(session.error_of(&turn).unwrap().1, "Scripted was restarted");
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
 /// Whoever presses Retry again and again must not end each time what the last time has started.
 #[tokio::test]
 async fn a_requested_restart_joins_the_start_that_is_under_way_or_has_just_ended() {
-    for words in [&["no-close"][..], &[][..]] {
-        let bench = Bench::new(words);
+    for args in [&["no-close"][..], &[][..]] {
+        let bench = Bench::new(args);
         let mut session = bench.create().await;
         bench.turn(&mut session, "say:before").await;
         bench.kill().await;
@@ -209,8 +209,8 @@ async fn a_requested_restart_joins_the_start_that_is_under_way_or_has_just_ended
         assert!(first.is_ok() && second.is_ok() && third.is_ok(), "{first:?} {second:?} {third:?}");
         soon("one more", retry()).await.unwrap();
         let turn = bench.turn(&mut session, "say:after").await;
-        assert_eq!(session.said(&turn), ["after"]);
-        assert_eq!(bench.count("start"), 2, "{words:?}");
+        assert_eq!(session.answers(&turn), ["after"]);
+        assert_eq!(bench.count("start"), 2, "{args:?}");
     }
 }
 
@@ -229,7 +229,7 @@ async fn a_session_that_is_not_resumed_keeps_no_other_waiting_and_reports_that_i
     };
     other.until("the connection", is_back).await;
     let turn = bench.turn(&mut other, "say:after").await;
-    assert_eq!(other.said(&turn), ["after"]);
+    assert_eq!(other.answers(&turn), ["after"]);
     hanging
         .until("word of it", |session| {
             session.details.last().is_some_and(|detail| detail.contains("has not resumed this session yet"))
@@ -239,7 +239,7 @@ async fn a_session_that_is_not_resumed_keeps_no_other_waiting_and_reports_that_i
     bench.release(&format!("resume-{}", hanging.agent_id));
     hanging.until("the connection", is_back).await;
     let turn = bench.turn(&mut hanging, "say:after all").await;
-    assert_eq!(hanging.said(&turn), ["after all"]);
+    assert_eq!(hanging.answers(&turn), ["after all"]);
 }
 
 #[tokio::test]
@@ -247,15 +247,15 @@ async fn one_hanging_session_is_reattached_without_touching_the_others() {
     let bench = Bench::new(&[]);
     let (mut hanging, mut other) = (bench.create().await, bench.create().await);
     let turn = bench.send(&hanging, "say:words\ndeaf:never").await;
-    hanging.until("the words", |session| session.text().contains("words")).await;
+    hanging.until("the text", |session| session.text().contains("words")).await;
     let others = bench.send(&other, "say:one\nhold:go\nsay:two").await;
     soon("the renewal", hanging.session.reconnect()).await.unwrap();
     hanging.until_end_of(&turn).await;
     let turn = bench.turn(&mut hanging, "say:after").await;
-    assert_eq!(hanging.said(&turn), ["after"]);
+    assert_eq!(hanging.answers(&turn), ["after"]);
     bench.release("go");
     other.until_end_of(&others).await;
-    assert_eq!(other.said(&others), ["onetwo"]);
+    assert_eq!(other.answers(&others), ["onetwo"]);
     assert_eq!(bench.count("start"), 1);
 }
 
@@ -265,7 +265,7 @@ async fn a_restart_for_one_session_of_an_agent_that_hangs_as_a_whole_starts_a_ne
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
     let turn = bench.send(&session, "say:words\nhold:never").await;
-    session.until("the words", |session| session.text().contains("words")).await;
+    session.until("the text", |session| session.text().contains("words")).await;
     let pid = bench.pid().await;
     let stopped = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     rustix::process::kill_process(stopped, rustix::process::Signal::STOP).unwrap();
@@ -274,7 +274,7 @@ async fn a_restart_for_one_session_of_an_agent_that_hangs_as_a_whole_starts_a_ne
     assert!(!is_running(pid));
     session.until_end_of(&turn).await;
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
 #[tokio::test]
@@ -296,7 +296,7 @@ async fn garbage_between_the_lines_is_skipped() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "say:one\ngarbage:10000\nsay:two").await;
-    assert_eq!(session.said(&turn), ["onetwo"]);
+    assert_eq!(session.answers(&turn), ["onetwo"]);
 }
 
 #[tokio::test]
@@ -304,12 +304,12 @@ async fn a_line_of_60_mb_is_read_and_one_beyond_the_limit_is_named() {
     let bench = Bench::new(&[]);
     let (mut session, mut other) = (bench.create().await, bench.create().await);
     let turn = bench.turn(&mut session, "huge:60000000").await;
-    assert_eq!(session.said(&turn)[0].len(), 60_000_000);
+    assert_eq!(session.answers(&turn)[0].len(), 60_000_000);
     let turn = bench.turn(&mut session, "say:one\nhuge:70000000\nsay:two").await;
-    assert_eq!(session.said(&turn).concat(), "onetwo");
+    assert_eq!(session.answers(&turn).concat(), "onetwo");
     assert!(session.text().contains("Some output of the agent was left out"), "{session:?}");
     let turn = bench.turn(&mut other, "say:alive").await;
-    assert_eq!(other.said(&turn), ["alive"]);
+    assert_eq!(other.answers(&turn), ["alive"]);
 }
 
 #[tokio::test]
@@ -317,7 +317,7 @@ async fn a_flood_keeps_its_order_and_loses_nothing() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "say:begin \nflood:200000\nsay:end").await;
-    let text = session.said(&turn).concat();
+    let text = session.answers(&turn).concat();
     assert_eq!(text.len(), "begin ".len() + 200_000 * 9 + "end".len());
     assert!(text.starts_with("begin 12345678 ") && text.ends_with(" end"));
 }
@@ -334,7 +334,7 @@ async fn a_flood_without_end_costs_bounded_memory_and_ends_as_an_error() {
     // As the hub does: it cancels such a turn, and drops the rest of it.
     soon("the cancel", session.session.cancel()).await.unwrap();
     tokio::select! {
-        turn = bench.turn(&mut other, "say:alive") => assert_eq!(other.said(&turn), ["alive"]),
+        turn = bench.turn(&mut other, "say:alive") => assert_eq!(other.answers(&turn), ["alive"]),
         () = session.until("the end of the channel", |session| session.closed) => panic!("it was closed"),
     }
 }
@@ -348,9 +348,9 @@ async fn a_line_that_never_ends_leaves_the_turn_silent_and_the_user_free_to_rest
     session.until("silence", |session| session.facts.silent_ms.is_some_and(|ms| ms > 0)).await;
     soon("the restart", bench.provider.reconnect()).await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["words"]);
+    assert_eq!(session.answers(&turn), ["words"]);
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
 #[tokio::test]
@@ -386,17 +386,17 @@ async fn an_agent_that_closes_its_input_is_lost_and_ended_with_the_next_message_
         })
         .await;
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
-/// The last of the sessions to rest finds that nothing can be said to the agent any more.
+/// The last idle session to be evicted finds that nothing can be sent to the agent any more.
 #[tokio::test]
 async fn a_session_that_cannot_be_closed_when_idle_still_reports_its_agents_state() {
     let settings = AcpSettings { idle: Some(Duration::from_millis(200)), ..AcpSettings::default() };
     let bench = Bench::with(&[], settings);
     let (mut first, mut last) = (bench.create().await, bench.create().await);
     let turn = bench.send(&last, "say:words\nhold:go").await;
-    last.until("the words", |session| session.text().contains("words")).await;
+    last.until("the text", |session| session.text().contains("words")).await;
     bench.turn(&mut first, "say:words\nclose-input").await;
     first.until("its rest", |session| session.continuity.last() == Some(&Continuity::Dormant)).await;
     bench.release("go");
@@ -409,7 +409,7 @@ async fn a_session_that_cannot_be_closed_when_idle_still_reports_its_agents_stat
             })
             .await;
         let turn = bench.turn(session, "say:after").await;
-        assert_eq!(session.said(&turn), ["after"]);
+        assert_eq!(session.answers(&turn), ["after"]);
     }
 }
 
@@ -418,7 +418,7 @@ async fn what_an_agent_writes_last_is_shown_before_its_end() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "flood:5000\nsay:last words\nexit:7").await;
-    assert!(session.said(&turn)[0].ends_with("last words"));
+    assert!(session.answers(&turn)[0].ends_with("last words"));
     assert_eq!(session.error_of(&turn).unwrap().0, "PROCESS_CRASH");
 }
 
@@ -428,7 +428,7 @@ async fn a_daemon_of_the_agent_does_not_outlive_it() {
     let mut session = bench.create().await;
     let pid = bench.pid().await;
     let turn = bench.turn(&mut session, "daemon").await;
-    assert_eq!(session.said(&turn), ["daemon started"]);
+    assert_eq!(session.answers(&turn), ["daemon started"]);
     until("the daemon", || !sleepers(pid).is_empty()).await;
     let daemons = sleepers(pid);
     soon("the end", bench.provider.shutdown()).await;

@@ -18,7 +18,7 @@ async fn every_file_that_is_asked_for_arrives_however_many_are_asked_for_at_once
     let file = bench.path("large");
     std::fs::write(&file, vec![b'x'; 9_000_000]).unwrap();
     let turn = bench.turn(&mut session, &format!("reads:8 {}", file.display())).await;
-    assert_eq!(session.said(&turn), [(8 * 9_000_000).to_string()]);
+    assert_eq!(session.answers(&turn), [(8 * 9_000_000).to_string()]);
 }
 
 #[tokio::test]
@@ -28,17 +28,19 @@ async fn what_is_kept_of_all_terminals_is_bounded_and_the_oldest_are_cut_first()
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, &format!("print:8 {EACH}")).await;
-    let said = session.said(&turn).concat();
-    let kept: Vec<(usize, bool)> = said
+    let answers = session.answers(&turn).concat();
+    let kept: Vec<(usize, bool)> = answers
         .split(", ")
-        .map(|each| (each.trim_end_matches(" cut").parse().unwrap_or_else(|_| panic!("{said}")), each.ends_with("cut")))
+        .map(|each| {
+            (each.trim_end_matches(" cut").parse().unwrap_or_else(|_| panic!("{answers}")), each.ends_with("cut"))
+        })
         .collect();
-    assert_eq!(kept.len(), 8, "{said}");
-    assert!(kept.iter().map(|(bytes, _)| bytes).sum::<usize>() <= KEPT_MAX, "{said}");
-    assert!(kept[0].1 && (1..EACH).contains(&kept[0].0), "the end of the oldest stays: {said}");
-    assert_eq!(kept[7], (EACH, false), "{said}");
+    assert_eq!(kept.len(), 8, "{answers}");
+    assert!(kept.iter().map(|(bytes, _)| bytes).sum::<usize>() <= KEPT_MAX, "{answers}");
+    assert!(kept[0].1 && (1..EACH).contains(&kept[0].0), "the end of the oldest stays: {answers}");
+    assert_eq!(kept[7], (EACH, false), "{answers}");
     let whole = kept.iter().position(|(_, is_cut)| !is_cut).unwrap();
-    assert!(kept[whole..].iter().all(|(bytes, is_cut)| *bytes == EACH && !is_cut), "{said}");
+    assert!(kept[whole..].iter().all(|(bytes, is_cut)| *bytes == EACH && !is_cut), "{answers}");
 }
 
 #[tokio::test]
@@ -46,12 +48,12 @@ async fn one_terminal_too_many_is_refused_with_what_to_do() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "print:65 10").await;
-    let said = session.said(&turn).concat();
-    assert!(said.contains("64 terminals are open: release one first"), "{said}");
+    let answers = session.answers(&turn).concat();
+    assert!(answers.contains("64 terminals are open: release one first"), "{answers}");
 }
 
 #[tokio::test]
-async fn a_flood_between_turns_is_cut_with_a_word_about_it_and_the_next_turn_is_whole() {
+async fn a_flood_between_turns_is_cut_with_a_notice_and_the_next_turn_is_whole() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before\nlater-flood:64").await;
@@ -60,7 +62,7 @@ async fn a_flood_between_turns_is_cut_with_a_word_about_it_and_the_next_turn_is_
     assert!((1024 * 1024..=17 * 1024 * 1024).contains(&kept), "{kept} bytes");
     assert!(session.text().contains("the rest is left out"));
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
 #[tokio::test]
@@ -78,7 +80,7 @@ async fn a_history_without_end_is_refused_and_other_sessions_go_on() {
     assert!(detail.contains("longer than 4194304 bytes"), "{detail}");
     let mut other = bench.create().await;
     let turn = bench.turn(&mut other, "say:alive").await;
-    assert_eq!(other.said(&turn), ["alive"]);
+    assert_eq!(other.answers(&turn), ["alive"]);
 }
 
 #[tokio::test]
@@ -89,10 +91,10 @@ async fn long_lines_that_come_faster_than_they_are_read_wait_in_the_pipe() {
     let script = "huge:20000000\n".repeat(8) + "say:end";
     bench.send(&other, &script).await;
     let turn = bench.turn(&mut session, "say:alive").await;
-    assert_eq!(session.said(&turn), ["alive"]);
+    assert_eq!(session.answers(&turn), ["alive"]);
     drop(other);
     let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
+    assert_eq!(session.answers(&turn), ["and on"]);
 }
 
 #[tokio::test]
@@ -116,7 +118,7 @@ async fn a_session_that_was_deleted_at_the_agent_is_reported_as_gone() {
     assert_eq!(bench.count("session/list"), asked);
     soon("the end", bench.provider.shutdown()).await;
 
-    // An agent that does not list its sessions is not asked, and its own words are all there is.
+    // An agent that does not list its sessions is not asked, and its own message is all there is.
     let bench = bench.again(&["no-list"]);
     let refused =
         soon("an answer", bench.provider.load_session(bench.stored_session(&deleted.agent_id))).await.unwrap_err();
@@ -133,7 +135,7 @@ async fn probing_an_agent_deletes_its_own_session_and_never_one_of_the_users() {
     let directory = bench.project.path().to_owned();
 
     let bench = bench.again(&[]);
-    soon("the trial", bench.provider.probe(&directory)).await.unwrap();
+    soon("the probe", bench.provider.probe(&directory)).await.unwrap();
     assert_eq!(bench.count("session/delete"), 1, "what it has made for this is not kept");
     soon("the end", bench.provider.shutdown()).await;
 
@@ -144,7 +146,7 @@ async fn probing_an_agent_deletes_its_own_session_and_never_one_of_the_users() {
             state: tempfile::tempdir().unwrap(),
             project: tempfile::tempdir().unwrap(),
         };
-        soon("the trial", bench.provider.probe(&directory)).await.unwrap();
+        soon("the probe", bench.provider.probe(&directory)).await.unwrap();
         soon("the end", bench.provider.shutdown()).await;
     }
     assert_eq!(bench.count("session/delete"), 1, "{:#?}", bench.log());
@@ -169,16 +171,16 @@ async fn a_stream_that_breaks_and_starts_over_is_shown_once() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "say:The answer \nsay:is 4\nagain:The ans\nsay:wer is 42.").await;
-    assert_eq!(session.said(&turn), ["The answer is 42."]);
+    assert_eq!(session.answers(&turn), ["The answer is 42."]);
     // It may be cut more than once, and earlier.
     let turn = bench.turn(&mut session, "say:one two three\nagain:one two\nagain:one two three\nsay: four").await;
-    assert_eq!(session.said(&turn), ["one two three four"]);
+    assert_eq!(session.answers(&turn), ["one two three four"]);
     // What only begins alike is another message, and whole.
     let turn = bench.turn(&mut session, "say:Let me see.\nagain:Let\nsay: us go.").await;
-    assert_eq!(session.said(&turn), ["Let me see.", "Let us go."]);
-    // So is what is said again after something was done.
+    assert_eq!(session.answers(&turn), ["Let me see.", "Let us go."]);
+    // So is what is sent again after something was done.
     let turn = bench.turn(&mut session, "say:Done.\ncall:c1 ls\ndone:c1 0\nagain:Done.").await;
-    assert_eq!(session.said(&turn), ["Done.", "Done."]);
+    assert_eq!(session.answers(&turn), ["Done.", "Done."]);
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn a_crash_is_reported_before_what_the_agent_started_is_gone() {
     let bench = slow_bench("exec \"$0\" acp");
     let mut session = bench.create().await;
     let turn = bench.send(&session, "stubborn-daemon\nsay:words\nhold:never").await;
-    session.until("the words", |session| session.text().contains("words")).await;
+    session.until("the text", |session| session.text().contains("words")).await;
     let pid = bench.pid().await;
     until("the daemon", || !sleepers(pid).is_empty()).await;
     let daemons = sleepers(pid);
@@ -93,23 +93,23 @@ async fn a_restart_that_fails_is_not_reported_as_another_loss() {
     assert_eq!(sequence, [AgentStatus::Disconnected, AgentStatus::Reconnecting, AgentStatus::Connected]);
 }
 
-/// A measurement, not a test: from the cause to what the user hears of it. Run alone, it prints milliseconds.
+/// A measurement, not a test: from the cause to the report that the user sees. Run alone, it prints milliseconds.
 #[tokio::test]
 #[ignore = "a measurement: cargo test -p providers -- --ignored --nocapture how_soon"]
 async fn how_soon_each_failure_is_reported() {
-    for (fault, words) in [
+    for (failure, args) in [
         ("dies before the handshake", "refuse:bad flag"),
         ("dies in the handshake", "die"),
         ("refuses the handshake", "reject:no"),
     ] {
-        let bench = Bench::new(&[words]);
+        let bench = Bench::new(&[args]);
         let begun = Instant::now();
         let refused = soon("an answer", bench.provider.create_session(bench.new_session())).await;
-        println!("{:6} ms  {fault}", begun.elapsed().as_millis());
+        println!("{:6} ms  {failure}", begun.elapsed().as_millis());
         assert!(matches!(refused, Err(ProviderError::Handshake { .. })));
     }
     // The cause is the last thing the script does, so the clock starts when it is seen to be there.
-    for (fault, script) in [
+    for (failure, script) in [
         ("exits in a turn", "hold:go\nexit:3"),
         ("closes its output in a turn and stays", "hold:go\nclose\ndeaf:never"),
         ("exits in a turn, leaves a daemon that ignores SIGTERM", "stubborn-daemon\nhold:go\nexit:3"),
@@ -124,19 +124,19 @@ async fn how_soon_each_failure_is_reported() {
         let begun = Instant::now();
         bench.release("go");
         session.until_end_of(&turn).await;
-        println!("{:6} ms  {fault}", begun.elapsed().as_millis());
+        println!("{:6} ms  {failure}", begun.elapsed().as_millis());
     }
-    for (fault, in_turn) in [("killed in a turn", true), ("killed between turns", false)] {
+    for (failure, in_turn) in [("killed in a turn", true), ("killed between turns", false)] {
         let bench = Bench::new(&[]);
         let mut session = bench.create().await;
         if in_turn {
             bench.send(&session, "say:words\nhold:never").await;
-            session.until("the words", |session| session.text().contains("words")).await;
+            session.until("the text", |session| session.text().contains("words")).await;
         }
         session.until("the state", |session| session.statuses.contains(&AgentStatus::Connected)).await;
         let begun = Instant::now();
         bench.kill().await;
         session.until("the loss", |session| session.statuses.contains(&AgentStatus::Disconnected)).await;
-        println!("{:6} ms  {fault}", begun.elapsed().as_millis());
+        println!("{:6} ms  {failure}", begun.elapsed().as_millis());
     }
 }

@@ -19,12 +19,12 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// `words` decide how it starts.
-    pub(crate) fn new(words: &str) -> Self {
+    /// `args` decide how it starts.
+    pub(crate) fn new(args: &str) -> Self {
         let project = tempfile::tempdir().unwrap();
         let program = programs::scripted_agent();
         let config = ClaudeConfig {
-            command: format!("{} claude {words}", program.to_str().unwrap()),
+            command: format!("{} claude {args}", program.to_str().unwrap()),
             start_timeout: Duration::from_secs(60),
             env: vec![("CLAUDE_CONFIG_DIR".into(), Some(project.path().join("config").into()))],
             guardian: Some(program.to_owned()),
@@ -73,7 +73,7 @@ async fn a_flooding_turn_is_cancelled_and_the_next_message_is_answered_whether_t
         assert!(session.is_cancelled(&turn), "{:?}", session.end_of(&turn));
         let turn = soon("the next turn", session.send("say:and on")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), ["and on"]);
+        assert_eq!(session.answers(&turn), ["and on"]);
         let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected).count();
         assert_eq!(connected, processes, "{flood}");
     }
@@ -110,7 +110,7 @@ async fn a_program_that_is_too_old_is_named_with_its_version_the_one_needed_and_
     let detail = error.detail.unwrap();
     assert!(detail.contains("Claude Code 1.0.44 is too old: version 2.1.197 or newer is needed"), "{detail}");
     assert!(detail.contains("`claude update`") && detail.contains("npm install -g"), "{detail}");
-    assert!(detail.contains("unknown option '--replay-user-messages'"), "and in its own words: {detail}");
+    assert!(detail.contains("unknown option '--replay-user-messages'"), "and in its own wording: {detail}");
 
     // A new one that refuses an option was given it by the user.
     let new = Bench::new("old:9.0.0");
@@ -126,7 +126,7 @@ async fn noise_before_the_handshake_and_garbage_in_a_turn_do_no_harm() {
     let turn = session.send("say:one\ngarbage\nsay:two").await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_completed(&turn), "{session:#?}");
-    assert_eq!(session.said(&turn), ["one", "two"]);
+    assert_eq!(session.answers(&turn), ["one", "two"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -138,7 +138,7 @@ async fn a_line_beyond_all_bounds_is_left_out_and_the_rest_is_received() {
     let bytes = agent_process::LINE_BYTES_MAX + 1024;
     let turn = session.send(&format!("say:before\nhuge:{bytes}\nsay:after")).await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["before", "after"]);
+    assert_eq!(session.answers(&turn), ["before", "after"]);
     let notice = format!(
         "Something Claude Code wrote was left out: a line is longer than {} bytes.",
         agent_process::LINE_BYTES_MAX
@@ -155,7 +155,7 @@ async fn a_flood_that_nobody_receives_waits_in_the_agent_and_arrives_whole() {
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let turn = session.send(&format!("flood:{FLOOD}\nmark:said")).await.unwrap();
+    let turn = session.send(&format!("flood:{FLOOD}\nmark:sent")).await.unwrap();
     soon("a full channel", async {
         while session.waiting() < EVENT_QUEUE_MAX {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -163,11 +163,11 @@ async fn a_flood_that_nobody_receives_waits_in_the_agent_and_arrives_whole() {
     })
     .await;
     // The rest is not read, so the program cannot write it.
-    assert!(!bench.project.path().join("said").exists());
+    assert!(!bench.project.path().join("sent").exists());
     session.until_end_of(&turn).await;
-    assert!(bench.project.path().join("said").exists());
+    assert!(bench.project.path().join("sent").exists());
     let expected: String = (0..FLOOD).map(|at| format!("{at} ")).collect();
-    assert!(session.said(&turn) == [expected]);
+    assert!(session.answers(&turn) == [expected]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -199,9 +199,9 @@ async fn an_agent_that_leaves_in_a_turn_settles_everything_and_is_started_again(
     let mut session = bench.create(&provider).await.unwrap();
     let turn = session.send("say:whole\ntool:sleep 9\npart:half\nexit:7").await.unwrap();
     session.until_end_of(&turn).await;
-    let (code, words) = session.error_of(&turn).unwrap();
-    assert!(code == "PROCESS_CRASH" && words.contains("exit code 7"), "{code} {words}");
-    assert_eq!(session.said(&turn), ["whole", "half"]);
+    let (code, message) = session.error_of(&turn).unwrap();
+    assert!(code == "PROCESS_CRASH" && message.contains("exit code 7"), "{code} {message}");
+    assert_eq!(session.answers(&turn), ["whole", "half"]);
     let items = session.of(&turn);
     assert!(items.iter().all(|item| item.status.is_final()), "nothing shows as running: {items:#?}");
     assert_eq!(items.last().unwrap().status, UpsertStatus::Error);
@@ -213,7 +213,7 @@ async fn an_agent_that_leaves_in_a_turn_settles_everything_and_is_started_again(
     session.until("another process", |session| connected(session) == 2).await;
     let after = session.send("say:after").await.unwrap();
     session.until_end_of(&after).await;
-    assert_eq!(session.said(&after), ["after"]);
+    assert_eq!(session.answers(&after), ["after"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -228,7 +228,7 @@ async fn a_requested_reconnect_does_not_wait_for_the_next_try() {
     assert!(session.session.is_alive());
     let turn = session.send("say:back").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["back"]);
+    assert_eq!(session.answers(&turn), ["back"]);
 
     let stuck = session.send("part:stuck\nstall").await.unwrap();
     session.until("the part", |session| session.text().contains("stuck")).await;
@@ -261,22 +261,22 @@ async fn a_retry_joins_the_start_that_is_under_way_or_has_just_ended() {
     soon("one more", retry()).await.unwrap();
     let turn = session.send("say:back").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["back"]);
+    assert_eq!(session.answers(&turn), ["back"]);
     let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected).count();
     assert_eq!(connected, 2, "the first process and one more: {session:#?}");
     soon("the end", provider.shutdown()).await;
 }
 
-/// A process with these words in its command line, until it is dropped.
-async fn stays(program: &Path, words: &[&str]) -> tokio::process::Child {
+/// A process with these arguments in its command line, until it is dropped.
+async fn stays(program: &Path, args: &[&str]) -> tokio::process::Child {
     let mut command = tokio::process::Command::new(program);
-    // As a multiplexer keeps the words of what it once started, and as anyone may call itself.
-    command.arg0("claude").args(words).stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
+    // As a multiplexer keeps the command line of what it once started, and as anyone may call itself.
+    command.arg0("claude").args(args).stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(true);
     let process = command.spawn().unwrap();
-    let said = format!("/proc/{}/cmdline", process.id().unwrap());
-    let expected = format!("claude\0{}\0", words.join("\0"));
-    soon("its words", async {
-        while std::fs::read(&said).unwrap() != expected.as_bytes() {
+    let cmdline = format!("/proc/{}/cmdline", process.id().unwrap());
+    let expected = format!("claude\0{}\0", args.join("\0"));
+    soon("its command line", async {
+        while std::fs::read(&cmdline).unwrap() != expected.as_bytes() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     })
@@ -297,15 +297,15 @@ async fn a_session_is_kept_by_another_claude_code_and_not_by_who_only_has_its_co
     let _shell = stays("sh".as_ref(), &["-c", "read line", "claude", "--resume", free.agent_id.as_str()]).await;
     let turn = free.send("say:mine").await.unwrap();
     free.until_end_of(&turn).await;
-    assert_eq!(free.said(&turn), ["mine"], "{free:#?}");
+    assert_eq!(free.answers(&turn), ["mine"], "{free:#?}");
 
     let mut kept = open().await;
     let other = stays(programs::scripted_agent(), &["claude", "--resume", kept.agent_id.as_str()]).await;
     let turn = kept.send("say:never").await.unwrap();
     kept.until_end_of(&turn).await;
-    let (_, words) = kept.error_of(&turn).unwrap();
+    let (_, message) = kept.error_of(&turn).unwrap();
     let expected = format!("Another Claude Code has this session (process {})", other.id().unwrap());
-    assert!(words.contains(&expected), "{words}");
+    assert!(message.contains(&expected), "{message}");
     soon("the end", provider.shutdown()).await;
 }
 
@@ -317,7 +317,7 @@ async fn an_agent_that_closes_its_output_is_lost() {
     let turn = session.send("part:last words\nclose").await.unwrap();
     session.until_end_of(&turn).await;
     assert_eq!(session.error_of(&turn).unwrap().0, "PROCESS_CRASH");
-    assert_eq!(session.said(&turn), ["last words"]);
+    assert_eq!(session.answers(&turn), ["last words"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -335,7 +335,7 @@ async fn silence_is_reported_and_is_not_death() {
     soon("the restart", session.session.reconnect()).await.unwrap();
     session.until("the end of the silence", |session| session.facts.silent_ms == Some(0)).await;
     let turn = session.send("part:again\nstall").await.unwrap();
-    session.until("the part", |session| session.said(&turn) == ["again"]).await;
+    session.until("the part", |session| session.answers(&turn) == ["again"]).await;
     soon("the end", provider.shutdown()).await;
     session.until("its end", |session| session.closed).await;
     assert!(session.items.iter().all(|item| item.status.is_final()), "{session:#?}");
@@ -367,6 +367,6 @@ async fn the_agent_has_our_environment_but_for_its_own_marks() {
     let mut session = bench.create(&provider).await.unwrap();
     let turn = session.send("env:PATH\nenv:CLAUDECODE").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), [std::env::var("PATH").unwrap(), "(not set)".into()]);
+    assert_eq!(session.answers(&turn), [std::env::var("PATH").unwrap(), "(not set)".into()]);
     soon("the end", provider.shutdown()).await;
 }

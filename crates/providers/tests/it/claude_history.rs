@@ -79,7 +79,7 @@ impl Written {
         self.entry("user", uuid, parent, json!({"message": {"role": "user", "content": text}}))
     }
 
-    fn says(self, uuid: &str, parent: &str, message: &str, text: &str) -> Self {
+    fn answers(self, uuid: &str, parent: &str, message: &str, text: &str) -> Self {
         let content = json!([{"type": "text", "text": text}]);
         self.entry("assistant", uuid, Some(parent), json!({"message": {"id": message, "content": content}}))
     }
@@ -129,7 +129,7 @@ fn a_page_holds_no_more_than_asked_for_beyond_what_belongs_together() {
     assert!(page.older.is_some());
 }
 
-/// A call of a sub-agent that said so many things, each of so many bytes.
+/// A call of a sub-agent that sent so many messages, each of so many bytes.
 fn with_sub_agent(messages: usize, bytes: usize) -> Written {
     let written = Written::new().user("u1", None, "go").calls("a1", "u1", "m1", "task");
     let written = written.result("u2", "a1", "task", "done");
@@ -141,11 +141,11 @@ fn with_sub_agent(messages: usize, bytes: usize) -> Written {
     for number in 0..messages {
         let text = format!("{number} {}", "x".repeat(bytes));
         let call = format!("c{number}");
-        let said =
+        let content =
             json!([{"type": "text", "text": text}, {"type": "tool_use", "id": call, "name": "Bash", "input": {}}]);
         let result = json!([{"type": "tool_result", "tool_use_id": call, "content": "ok"}]);
         for (kind, uuid, message) in [
-            ("assistant", format!("s{number}"), json!({"id": format!("sm{number}"), "content": said})),
+            ("assistant", format!("s{number}"), json!({"id": format!("sm{number}"), "content": content})),
             ("user", format!("r{number}"), json!({"role": "user", "content": result})),
         ] {
             let entry = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": true,
@@ -183,11 +183,11 @@ fn a_sub_agent_that_did_too_much_to_be_read_says_that_something_is_missing() {
 fn a_branch_that_was_left_is_not_part_of_the_conversation() {
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u2", Some("a1"), "left")
-        .says("a2", "u2", "m2", "left too")
+        .answers("a2", "u2", "m2", "left too")
         .user("u3", Some("a1"), "taken")
-        .says("a3", "u3", "m3", "three");
+        .answers("a3", "u3", "m3", "three");
     assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["first", "one", "taken", "three"]);
 }
 
@@ -195,8 +195,9 @@ fn a_branch_that_was_left_is_not_part_of_the_conversation() {
 fn parallel_tools_are_kept_whichever_result_came_last() {
     let start = || Written::new().user("u1", None, "go").calls("a1", "u1", "m1", "t1").calls("a2", "a1", "m1", "t2");
     let in_order =
-        start().result("r1", "a1", "t1", "one").result("r2", "a2", "t2", "two").says("a3", "r2", "m2", "end");
-    let turned = start().result("r2", "a2", "t2", "two").result("r1", "a1", "t1", "one").says("a3", "r1", "m2", "end");
+        start().result("r1", "a1", "t1", "one").result("r2", "a2", "t2", "two").answers("a3", "r2", "m2", "end");
+    let turned =
+        start().result("r2", "a2", "t2", "two").result("r1", "a1", "t1", "one").answers("a3", "r1", "m2", "end");
     for written in [in_order, turned] {
         assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["go", "Bash=one", "Bash=two", "end"]);
     }
@@ -206,9 +207,9 @@ fn parallel_tools_are_kept_whichever_result_came_last() {
 fn a_chain_that_is_broken_goes_on_with_what_stands_before_it() {
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u2", Some("lost"), "second")
-        .says("a2", "u2", "m2", "two");
+        .answers("a2", "u2", "m2", "two");
     assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["first", "one", "second", "two"]);
 }
 
@@ -218,7 +219,7 @@ fn what_was_before_a_compaction_is_still_shown() {
     let summary = json!({"isCompactSummary": true, "message": {"role": "user", "content": "a summary"}});
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .entry("system", "s1", None, boundary)
         .entry("user", "s2", Some("s1"), summary)
         .user("u2", Some("s2"), "second");
@@ -253,7 +254,7 @@ fn a_long_turn_is_cut_between_messages_and_keeps_its_id() {
         written = written.result(&result, &assistant, &call, "ok");
         parent = result;
     }
-    let written = written.says("end", &parent, "m-end", "done");
+    let written = written.answers("end", &parent, "m-end", "done");
     let pages = pages(&written.file(), 10);
     assert!(pages.len() >= 5, "{}", pages.len());
     let all: Vec<_> = pages.iter().flat_map(items).collect();
@@ -284,9 +285,9 @@ fn a_file_that_is_damaged_gives_what_can_be_read() {
 fn garbage_between_the_entries_of_a_conversation_is_passed_over() {
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u2", Some("a1"), "second")
-        .says("a2", "u2", "m2", "two");
+        .answers("a2", "u2", "m2", "two");
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let garbage: [&[u8]; 14] = [
         b"",
@@ -328,9 +329,9 @@ fn entries_that_name_themselves_or_each_other_come_to_an_end() {
     let written = Written::new()
         .user("u0", Some("u0"), "itself")
         .user("u1", Some("a2"), "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u1", Some("a1"), "the same name again")
-        .says("a2", "u1", "m2", "two");
+        .answers("a2", "u1", "m2", "two");
     let file = written.file();
     let whole = file.read(None, 100).unwrap();
     assert!(texts(&whole).contains(&"two".to_owned()), "{:?}", texts(&whole));
@@ -346,7 +347,7 @@ fn a_page_of_big_entries_ends_early_and_the_next_goes_on_from_there() {
     for turn in 0..40 {
         let (user, answer) = (format!("u{turn}"), format!("a{turn}"));
         let text = format!("{turn} {}", "x".repeat(MIB));
-        written = written.user(&user, parent.as_deref(), "go").says(&answer, &user, &format!("m{turn}"), &text);
+        written = written.user(&user, parent.as_deref(), "go").answers(&answer, &user, &format!("m{turn}"), &text);
         parent = Some(answer);
     }
     let pages = pages(&written.file(), 200);
@@ -360,7 +361,7 @@ fn a_page_of_big_entries_ends_early_and_the_next_goes_on_from_there() {
 /// The file was replaced by a shorter one, or the cursor is of another file.
 #[test]
 fn a_cursor_beyond_the_end_of_the_file_reads_from_its_end() {
-    let written = Written::new().user("u1", None, "first").says("a1", "u1", "m1", "one");
+    let written = Written::new().user("u1", None, "first").answers("a1", "u1", "m1", "one");
     let file = written.file();
     for cursor in [1 << 20, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
         let page = file.read(Some(&HistoryCursor(cursor)), 10).unwrap();
@@ -373,7 +374,7 @@ fn a_cursor_beyond_the_end_of_the_file_reads_from_its_end() {
 fn big_file(path: &Path) {
     const BYTES: u64 = 200 * 1000 * 1000;
     let mut text = std::io::BufWriter::with_capacity(1 << 20, std::fs::File::create(path).unwrap());
-    let output = "a line of what the tool said\n".repeat(140);
+    let output = "a line of what the tool wrote\n".repeat(140);
     let snapshot = json!({"type": "api-request", "sessionId": ID, "params": "x".repeat(60_000)}).to_string();
     let (mut parent, mut written, mut turn) = (None, 0, 0);
     while written < BYTES {
@@ -385,7 +386,7 @@ fn big_file(path: &Path) {
             part = part.calls(&uuid, &last, &format!("m{turn}-{step}"), &call).result(&result, &uuid, &call, &output);
             last = result;
         }
-        part = part.says(&format!("e{turn}"), &last, &format!("m{turn}-end"), "done");
+        part = part.answers(&format!("e{turn}"), &last, &format!("m{turn}-end"), "done");
         for entry in part.entries {
             let line = entry.to_string();
             written += line.len() as u64 + 1;

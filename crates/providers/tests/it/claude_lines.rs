@@ -38,18 +38,18 @@ async fn a_result_that_cannot_be_read_ends_the_turn_and_the_next_message_is_answ
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let words = "Claude Code ended the turn with a line that could not be read.";
+    let message = "Claude Code ended the turn with a line that could not be read.";
     for end in
         [r#"{"type":"result","is_error":fal"#, r#"{"is_error":"\q","type":"result"}"#, r#"{"type":"result","usage":7}"#]
     {
         let turn = session.send(&format!("say:words\nraw:{end}\nmute-end")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), words.into())), "{end}");
-        assert_eq!(session.said(&turn), ["words"]);
+        assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), message.into())), "{end}");
+        assert_eq!(session.answers(&turn), ["words"]);
     }
     let turn = session.send("say:next").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["next"]);
+    assert_eq!(session.answers(&turn), ["next"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -62,7 +62,7 @@ async fn lines_that_cannot_be_read_are_reported_a_few_times_in_the_turn() {
     let turn = session.send(&script).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_completed(&turn));
-    assert_eq!(session.said(&turn), ["one", "two"]);
+    assert_eq!(session.answers(&turn), ["one", "two"]);
     let reports = session.text().matches("Claude Code wrote a line that could not be read").count();
     assert_eq!(reports, 3, "{}", session.text());
     assert!(session.text().contains("`not json`"), "{}", session.text());
@@ -70,7 +70,7 @@ async fn lines_that_cannot_be_read_are_reported_a_few_times_in_the_turn() {
     let line = r#"{"message":{"type":"result"},"type":"assistant","#;
     let turn = session.send(&format!("raw:{line}\nsay:on")).await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!((session.said(&turn), session.is_completed(&turn)), (vec!["on".into()], true));
+    assert_eq!((session.answers(&turn), session.is_completed(&turn)), (vec!["on".into()], true));
     soon("the end", provider.shutdown()).await;
 }
 
@@ -90,16 +90,16 @@ async fn a_line_that_cannot_be_read_in_a_code_block_divides_neither_the_block_no
     ];
     let lines = [delta(r"```rust\nlet a = 1;\n"), "raw:{\"half".into(), delta(r"let b = 2;\n```\n")];
     let whole = r#"raw:{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"```rust\nlet a = 1;\nlet b = 2;\n```\n"}]}}"#;
-    // While it grows, before the program says the whole of it.
+    // While it grows, before the program sends the whole of it.
     let script = [&begin[..], &lines[..], &["stall".into()]].concat().join("\n");
     let shown = "```rust\nlet a = 1;\nlet b = 2;\n```\n";
     let turn = session.send(&script).await.unwrap();
-    session.until("the text", |session| session.said(&turn) == [shown]).await;
+    session.until("the text", |session| session.answers(&turn) == [shown]).await;
     let mut session = bench.create(&provider).await.unwrap();
     let script = [&begin[..], &lines[..], &[whole.into(), "say:after".into()]].concat().join("\n");
     let turn = session.send(&script).await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), [shown, "after"], "{session:#?}");
+    assert_eq!(session.answers(&turn), [shown, "after"], "{session:#?}");
     assert_eq!(session.text().matches("could not be read").count(), 1, "{session:#?}");
     soon("the end", provider.shutdown()).await;
 }

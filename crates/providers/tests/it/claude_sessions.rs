@@ -30,7 +30,7 @@ async fn a_closed_session_has_no_process_any_more_and_is_not_alive() {
     let mut other = bench.create(&provider).await.unwrap();
     let turn = session.send("pid").await.unwrap();
     session.until_end_of(&turn).await;
-    let process = std::path::PathBuf::from(format!("/proc/{}", session.said(&turn)[0]));
+    let process = std::path::PathBuf::from(format!("/proc/{}", session.answers(&turn)[0]));
     assert!(session.session.is_alive() && process.exists());
 
     let running = session.send("part:in the middle\nstall").await.unwrap();
@@ -40,14 +40,14 @@ async fn a_closed_session_has_no_process_any_more_and_is_not_alive() {
     assert!(!process.exists(), "it is gone when the call returns");
     session.until("its end", |session| session.closed).await;
     assert!(session.is_cancelled(&running), "{session:#?}");
-    assert_eq!(session.said(&running), ["in the middle"]);
+    assert_eq!(session.answers(&running), ["in the middle"]);
     let again = session.session.close().await;
     assert!(matches!(again, Err(ProviderError::SessionNotFound(_))), "{again:?}");
 
     assert!(other.session.is_alive(), "the one beside it lives");
     let turn = other.send("say:still here").await.unwrap();
     other.until_end_of(&turn).await;
-    assert_eq!(other.said(&turn), ["still here"]);
+    assert_eq!(other.answers(&turn), ["still here"]);
     soon("the end", provider.shutdown()).await;
     assert!(!other.session.is_alive());
 }
@@ -70,7 +70,7 @@ async fn a_result_of_a_call_nobody_made_is_a_finished_call_of_its_own() {
         };
         assert_eq!(*call_id, CallId::from_foreign("toolu_nobodys"));
         assert_eq!((output.to_string().as_str(), *is_error), ("from nowhere", Some(failed)));
-        assert_eq!(session.said(&turn), ["after"]);
+        assert_eq!(session.answers(&turn), ["after"]);
         soon("the end", provider.shutdown()).await;
     }
 }
@@ -89,7 +89,7 @@ async fn of_two_messages_at_once_one_begins_a_turn_and_the_other_is_refused() {
         };
         assert!(matches!(refused, ProviderError::TurnInProgress), "{refused:?}");
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), ["one of them"]);
+        assert_eq!(session.answers(&turn), ["one of them"]);
     }
     assert_eq!(session.turns.iter().filter(|turn| turn.is_end()).count(), 5);
     soon("the end", provider.shutdown()).await;
@@ -104,20 +104,20 @@ async fn an_agent_that_takes_the_id_of_another_session_is_abandoned_and_the_othe
     let id = thief.agent_id.clone();
     let turn = thief.send(&format!("say:mine\nbecome:{}\nwhole:not mine", other.agent_id)).await.unwrap();
     thief.until_end_of(&turn).await;
-    let (code, words) = thief.error_of(&turn).unwrap();
-    assert!(code == "PROCESS_CRASH" && words.contains("open already"), "{code} {words}");
+    let (code, message) = thief.error_of(&turn).unwrap();
+    assert!(code == "PROCESS_CRASH" && message.contains("open already"), "{code} {message}");
     assert_eq!(thief.agent_id, id);
 
     let here = other.send("say:still here").await.unwrap();
     other.until_end_of(&here).await;
-    assert_eq!(other.said(&here), ["still here"]);
+    assert_eq!(other.answers(&here), ["still here"]);
     assert!(other.text() == "still here" && other.session.is_alive(), "{other:#?}");
 
     soon("the restart", thief.session.reconnect()).await.unwrap();
     let back = thief.send("say:back").await.unwrap();
     thief.until_end_of(&back).await;
-    assert_eq!(thief.said(&back), ["back"]);
-    assert_eq!(thief.said(&turn), ["mine"], "nothing of what it said in the other's name");
+    assert_eq!(thief.answers(&back), ["back"]);
+    assert_eq!(thief.answers(&turn), ["mine"], "nothing of what it sent in the other's name");
     assert!(thief.items.iter().all(|item| item.status.is_final()), "{thief:#?}");
     soon("the end", provider.shutdown()).await;
 }
@@ -129,9 +129,9 @@ async fn an_id_that_is_not_a_uuid_is_not_taken_from_the_agent_and_never_given_to
     let mut session = bench.create(&provider).await.unwrap();
     let id = session.agent_id.clone();
     for foreign in ["not-a-uuid", "--resume", "../../etc/passwd"] {
-        let turn = session.send(&format!("become:{foreign}\nsay:heard")).await.unwrap();
+        let turn = session.send(&format!("become:{foreign}\nsay:received")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), ["heard"]);
+        assert_eq!(session.answers(&turn), ["received"]);
     }
     assert!(session.agent_id == id && session.session.is_alive());
 
@@ -159,7 +159,7 @@ async fn a_message_cancelled_before_the_agent_is_up_does_not_make_the_session_a_
     std::fs::write(&open_gate, "").unwrap();
     let next = session.send("say:first words").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["first words"]);
+    assert_eq!(session.answers(&next), ["first words"]);
     assert_eq!(session.continuity, [Continuity::Live], "{session:#?}");
     soon("the end", provider.shutdown()).await;
 }
@@ -176,7 +176,7 @@ async fn a_message_that_begins_after_its_cancel_is_stopped_as_soon_as_it_begins(
     assert!(session.is_cancelled(&turn), "{session:#?}");
     let next = session.send("say:ready").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["ready"]);
+    assert_eq!(session.answers(&next), ["ready"]);
     let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected);
     assert_eq!(connected.count(), 1, "in the same process: {session:#?}");
     soon("the end", provider.shutdown()).await;
@@ -217,10 +217,10 @@ async fn a_turn_that_does_not_stop_when_asked_is_stopped_with_its_process() {
     session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
-    assert_eq!(session.said(&turn), ["deaf"]);
+    assert_eq!(session.answers(&turn), ["deaf"]);
     let next = session.send("say:another process").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["another process"]);
+    assert_eq!(session.answers(&next), ["another process"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -234,22 +234,23 @@ async fn a_program_that_refuses_the_mode_the_user_set_gets_no_message_until_it_a
     let mut session = opened(&bench, &provider, &[("mode", "plan")]).await;
     // The first message starts the program, the second finds it running.
     for _ in 0..2 {
-        let turn = session.send("mark:heard\nsay:never").await.unwrap();
+        let turn = session.send("mark:received\nsay:never").await.unwrap();
         session.until_end_of(&turn).await;
-        let (_, words) = session.error_of(&turn).unwrap_or_else(|| panic!("{session:#?}"));
+        let (_, message) = session.error_of(&turn).unwrap_or_else(|| panic!("{session:#?}"));
         assert!(
-            words.contains(r#"the mode "plan" could not be set again: not today. Choose another one and send again."#),
-            "{words}"
+            message
+                .contains(r#"the mode "plan" could not be set again: not today. Choose another one and send again."#),
+            "{message}"
         );
         assert_eq!(session.text(), "");
     }
-    assert!(!bench.project.path().join("heard").exists());
+    assert!(!bench.project.path().join("received").exists());
     let refused = soon("an answer", session.session.set_option("mode", "default")).await;
     assert!(matches!(refused, Err(ProviderError::Protocol { .. })), "{refused:?}");
     std::fs::write(&open_gate, "").unwrap();
     let turn = session.send("say:planned").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["planned"]);
+    assert_eq!(session.answers(&turn), ["planned"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -268,6 +269,6 @@ async fn a_message_cancelled_while_the_program_is_slow_to_change_its_mode_does_n
     std::fs::write(&open_gate, "").unwrap();
     let turn = session.send("say:planned").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["planned"]);
+    assert_eq!(session.answers(&turn), ["planned"]);
     soon("the end", provider.shutdown()).await;
 }

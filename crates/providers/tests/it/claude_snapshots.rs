@@ -35,7 +35,7 @@ struct Play {
 enum Shown {
     Item(Box<ItemUpdate>),
     Turn(TurnEvent),
-    Words(String),
+    Line(String),
 }
 
 impl Play {
@@ -44,16 +44,14 @@ impl Play {
             match output {
                 TranslatorOutput::Event(event) => self.event(event, now),
                 TranslatorOutput::Facts(facts) => self.facts(&facts),
-                TranslatorOutput::TurnBegan(turn) => {
-                    self.words(format!("  begins by itself: {}", short(turn.as_str())))
-                }
+                TranslatorOutput::TurnBegan(turn) => self.line(format!("  begins by itself: {}", short(turn.as_str()))),
                 TranslatorOutput::PermissionRequested(request) => {
-                    self.words(format!("  asks: may {} run?", request.tool_name))
+                    self.line(format!("  asks: may {} run?", request.tool_name))
                 }
-                TranslatorOutput::PermissionWithdrawn { .. } => self.words("  asks no longer".into()),
-                TranslatorOutput::AgentIdChanged(id) => self.words(format!("session is now {}", short(id.as_str()))),
-                TranslatorOutput::Answer { answer: Err(error), .. } => self.words(format!("  refused: {error}")),
-                TranslatorOutput::UnknownRequest { .. } => self.words("  asks something unknown".into()),
+                TranslatorOutput::PermissionWithdrawn { .. } => self.line("  asks no longer".into()),
+                TranslatorOutput::AgentIdChanged(id) => self.line(format!("session is now {}", short(id.as_str()))),
+                TranslatorOutput::Answer { answer: Err(error), .. } => self.line(format!("  refused: {error}")),
+                TranslatorOutput::UnknownRequest { .. } => self.line("  asks something unknown".into()),
                 TranslatorOutput::Answer { .. } | TranslatorOutput::TurnEnded(_) => {}
             }
         }
@@ -111,29 +109,29 @@ impl Play {
     }
 
     fn facts(&mut self, facts: &SessionFacts) {
-        let mut words = String::from("  facts:");
+        let mut line = String::from("  facts:");
         if let Some(activity) = facts.activity.as_ref().filter(|activity| !activity.is_empty()) {
-            write!(words, " activity={activity:?}").unwrap();
+            write!(line, " activity={activity:?}").unwrap();
         }
         if let Some(model) = &facts.model {
-            write!(words, " model={model}").unwrap();
+            write!(line, " model={model}").unwrap();
         }
         if let Some(context) = facts.context {
-            write!(words, " context={}/{}", context.used, context.size).unwrap();
+            write!(line, " context={}/{}", context.used, context.size).unwrap();
         }
         for option in facts.options.iter().flatten() {
-            write!(words, " {}={}", option.id, option.value).unwrap();
+            write!(line, " {}={}", option.id, option.value).unwrap();
         }
         if let Some(title) = &facts.agent_title {
-            write!(words, " title={title:?}").unwrap();
+            write!(line, " title={title:?}").unwrap();
         }
-        if words != "  facts:" {
-            self.words(words);
+        if line != "  facts:" {
+            self.line(line);
         }
     }
 
-    fn words(&mut self, words: String) {
-        self.shown.push(Shown::Words(words));
+    fn line(&mut self, line: String) {
+        self.shown.push(Shown::Line(line));
     }
 
     fn items(&self) -> Vec<String> {
@@ -150,7 +148,7 @@ impl Play {
             let line = match shown {
                 Shown::Item(item) => line_of(item),
                 Shown::Turn(turn) => turn_line(turn),
-                Shown::Words(words) => words.clone(),
+                Shown::Line(line) => line.clone(),
             };
             writeln!(text, "{line}").unwrap();
         }
@@ -166,7 +164,7 @@ fn short(id: &str) -> String {
     }
 }
 
-fn first_words(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let cut: String = text.chars().take(TEXT_CHARS_SHOWN).collect();
     let more = text.chars().count() - cut.chars().count();
     if more == 0 { format!("{cut:?}") } else { format!("{cut:?} +{more}") }
@@ -182,10 +180,10 @@ fn line_of(item: &ItemUpdate) -> String {
     match &item.body {
         ItemBody::Message { text, origin } => {
             let origin = format!("{origin:?}").to_lowercase();
-            write!(line, "message {origin} {id} {status} {}", first_words(&text.to_string())).unwrap();
+            write!(line, "message {origin} {id} {status} {}", shorten(&text.to_string())).unwrap();
         }
         ItemBody::Thinking { text, .. } => {
-            write!(line, "thinking {id} {status} {}", first_words(&text.to_string())).unwrap();
+            write!(line, "thinking {id} {status} {}", shorten(&text.to_string())).unwrap();
         }
         ItemBody::ToolCall { name, arguments, output, is_error, tool, .. } => {
             write!(line, "tool {name} {id} {status}").unwrap();
@@ -193,12 +191,12 @@ fn line_of(item: &ItemUpdate) -> String {
                 detail(&mut line, tool);
             }
             let arguments = Value::Object(Clone::clone(arguments)).to_string();
-            write!(line, " args={}", first_words(&arguments)).unwrap();
+            write!(line, " args={}", shorten(&arguments)).unwrap();
             if *is_error == Some(true) {
                 line.push_str(" FAILED");
             }
             match output {
-                Some(output) => write!(line, " -> {}", first_words(&output.to_string())).unwrap(),
+                Some(output) => write!(line, " -> {}", shorten(&output.to_string())).unwrap(),
                 None => line.push_str(" no output"),
             }
         }
@@ -227,7 +225,7 @@ fn detail(line: &mut String, tool: &ToolDetail) {
                 write!(line, " file {} bytes from {start_line}", text.len()).unwrap();
             }
             ToolContent::Image { mime_type, .. } => write!(line, " image {mime_type}").unwrap(),
-            ToolContent::Text { text } => write!(line, " text {}", first_words(text)).unwrap(),
+            ToolContent::Text { text } => write!(line, " text {}", shorten(text)).unwrap(),
         }
     }
     if let Some(code) = tool.exit_code {

@@ -26,7 +26,7 @@ async fn an_interrupt_that_is_ignored_ends_the_turn_and_the_next_message_is_answ
     other.until_end_of(&others).await;
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{:?}", session.end_of(&turn));
-    assert_eq!(session.said(&turn), ["words"]);
+    assert_eq!(session.answers(&turn), ["words"]);
     assert!(session.of(&turn).iter().all(|item| item.status.is_final() && item.status != UpsertStatus::Error));
 
     let next = soon("the next turn", session.send("pid")).await.unwrap();
@@ -50,11 +50,11 @@ async fn a_turn_that_ends_after_it_was_stopped_is_cancelled_however_the_program_
         r#"{"type":"result","subtype":"error_max_turns","is_error":tr"#,
     ] {
         let turn = session.send(&format!("part:words\non-stop:{end}")).await.unwrap();
-        session.until("the words", |session| session.said(&turn) == ["words"]).await;
+        session.until("the text", |session| session.answers(&turn) == ["words"]).await;
         soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{end}: {:?}", session.end_of(&turn));
-        assert_eq!(session.said(&turn), ["words"]);
+        assert_eq!(session.answers(&turn), ["words"]);
     }
     let turn = session.send("say:next").await.unwrap();
     session.until_end_of(&turn).await;
@@ -79,6 +79,6 @@ async fn a_program_that_crashes_while_it_stops_ends_the_turn_as_cancelled_and_is
     session.until("another process", |session| connected(session) == 2).await;
     let next = session.send("say:next").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["next"]);
+    assert_eq!(session.answers(&next), ["next"]);
     soon("the end", provider.shutdown()).await;
 }

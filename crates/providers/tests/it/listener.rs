@@ -1,4 +1,4 @@
-//! What a session says, as a hub would keep it: each item's last state, the turns, the facts.
+//! What a session emits, as a hub would keep it: each item's last state, the turns, the facts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Listener {
     pub(crate) facts: SessionFacts,
     pub(crate) all_facts: Vec<SessionFacts>,
     pub(crate) statuses: Vec<AgentStatus>,
-    /// What was said of the states.
+    /// The states that were reported.
     pub(crate) details: Vec<String>,
     pub(crate) continuity: Vec<Continuity>,
     pub(crate) options: std::collections::BTreeMap<String, String>,
@@ -104,7 +104,7 @@ impl Listener {
         matches!(self.end_of(turn), Some(TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. }))
     }
 
-    /// Code and words of a turn's error.
+    /// Code and message of a turn's error.
     pub(crate) fn error_of(&self, turn: &TurnId) -> Option<(String, String)> {
         match self.end_of(turn) {
             Some(TurnEvent::TurnError { error_code, error_message, .. }) => {
@@ -118,16 +118,16 @@ impl Listener {
         self.items.iter().filter(|item| item.turn_id == *turn).collect()
     }
 
-    /// What the agent said in a turn.
-    pub(crate) fn said(&self, turn: &TurnId) -> Vec<String> {
-        let said = self.of(turn).into_iter().filter_map(|item| match &item.body {
+    /// The messages of the agent in a turn.
+    pub(crate) fn answers(&self, turn: &TurnId) -> Vec<String> {
+        let answers = self.of(turn).into_iter().filter_map(|item| match &item.body {
             ItemBody::Message { text, origin: Origin::Agent } => Some(text.to_string()),
             _ => None,
         });
-        said.collect()
+        answers.collect()
     }
 
-    /// Everything but the user's own words.
+    /// Everything but the user's own messages.
     pub(crate) fn text(&self) -> String {
         let of_user = |item: &&ItemUpdate| matches!(item.body, ItemBody::Message { origin: Origin::User, .. });
         let texts = self.items.iter().filter(|item| !of_user(item)).filter_map(|item| item.body.text());

@@ -50,7 +50,7 @@ async fn the_whole_life_of_a_session_goes_through_the_one_trait_whichever_agent_
 
         let turn = soon("the turn", session.send("say:hello")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), ["hello"], "{name}");
+        assert_eq!(session.answers(&turn), ["hello"], "{name}");
         let turn = soon("the turn", session.send(stalling)).await.unwrap();
         session.until("the middle", |session| session.text().contains("middle")).await;
         soon("the cancel", session.session.cancel()).await.unwrap();

@@ -3,7 +3,7 @@
 //! Comes in: an old and a new text, or a patch. Goes out: `<div class="diff">` of rows
 //! `<div class="line add"><span class="num">13</span><span class="sign">+</span><span class="src">…</span></div>` (or
 //! `del`, `same`), changed words in `<b class="hi">`, `<div class="fold" data-count="32">⋯ 32 lines</div>` for unchanged
-//! stretches, `<div class="head">path</div>` for a file of a patch, and how many lines were added and removed.
+//! runs of lines, `<div class="head">path</div>` for a file of a patch, and how many lines were added and removed.
 
 mod compare;
 mod rows;

@@ -64,7 +64,7 @@ impl Highlighter {
         }
     }
 
-    /// Reads one line and says which parts of it have which class, from its start to its end. Neighbours differ, white
+    /// Reads one line and returns which parts of it have which class, from its start to its end. Neighbours differ, white
     /// space goes with what is before it, and no class reaches over the line's end, so that lines can be cut.
     pub(crate) fn spans(&mut self, line: &str) -> Vec<(Option<char>, Range<usize>)> {
         let plain = || vec![(None, 0..line.len())];

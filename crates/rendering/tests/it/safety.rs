@@ -1,4 +1,4 @@
-//! Nothing an agent says becomes script, style, form, frame, handler, or a request to elsewhere.
+//! Nothing an agent sends becomes script, style, form, frame, handler, or a request to elsewhere.
 
 use proptest::prelude::*;
 use rendering::{Cut, DiffView};

@@ -15,7 +15,7 @@ use super::progress::Written;
 const REQUESTS_AHEAD_MAX: usize = 256;
 
 pub(super) struct Flow {
-    heard_at: Mutex<Instant>,
+    received_at: Mutex<Instant>,
     asked_ahead: AtomicUsize,
     writing: AtomicBool,
     wrote: Notify,
@@ -25,7 +25,7 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn new(written: Written) -> Self {
         Self {
-            heard_at: Mutex::new(Instant::now()),
+            received_at: Mutex::new(Instant::now()),
             asked_ahead: AtomicUsize::new(0),
             writing: AtomicBool::new(false),
             wrote: Notify::new(),
@@ -35,7 +35,7 @@ impl Flow {
 
     /// The client sent something.
     pub(super) fn received(&self) {
-        *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.received_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Completes when the client was silent for so long. While it receives a long answer it has not seen the ping
@@ -43,7 +43,7 @@ impl Flow {
     pub(super) async fn silent_for(&self, limit: Duration) {
         let (mut taken, mut was_writing) = (0, false);
         loop {
-            let deadline = *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) + limit;
+            let deadline = *self.received_at.lock().unwrap_or_else(PoisonError::into_inner) + limit;
             if Instant::now() < deadline {
                 was_writing = false;
                 tokio::time::sleep_until(deadline).await;
@@ -122,12 +122,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_a_long_answer_is_not_silent_until_it_stands_still() {
+    async fn a_client_that_takes_a_long_answer_is_not_silent_until_it_stands_still() {
         let (written, limit) = (Written::default(), Duration::from_secs(60));
         let flow = Flow::new(Written::clone(&written));
         let begun = Instant::now();
         let (end, ending) = oneshot::channel::<()>();
-        let peer = async {
+        let client = async {
             // It takes a little every ten seconds for ten minutes, and then nothing more.
             for _ in 0..60 {
                 tokio::time::sleep(Duration::from_secs(10)).await;
@@ -138,7 +138,7 @@ mod tests {
         tokio::select! {
             () = flow.silent_for(limit) => {}
             _ = flow.during_write(ending) => {}
-            () = peer => {}
+            () = client => {}
         }
         drop(end);
         let patience = begun.elapsed();

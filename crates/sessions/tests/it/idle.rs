@@ -5,7 +5,7 @@ use providers::{ProviderEvent, StatusReport};
 
 use crate::puppet::{Stage, open, pass_time};
 
-/// Says something in the session and gives the number of the last message.
+/// Sends a text in the session and returns the number of the last message.
 async fn speak(stage: &Stage, session: &protocol::SessionId) {
     stage.puppet.start_turn(session).await;
     stage.puppet.text(session, "item", "text", UpsertStatus::Complete).await;

@@ -1,4 +1,4 @@
-//! A panic in one session is contained, shown in that session, and the others go on.
+//! A panic in one session is caught, shown in that session, and the others go on.
 
 use protocol::{
     Attention, ClientMessage, ErrorCode, ServerMessage, TurnEvent, TurnRecordStatus, TurnStatus, UpsertStatus,
@@ -188,7 +188,7 @@ async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_settles_every_turn_and_tells_each_window_before_it_lets_it_go() {
+async fn a_server_that_ends_settles_every_turn_and_notifies_each_window_before_it_disconnects_it() {
     let stage = Stage::set().await;
     let mut seat = stage.seat();
     let (settling, stubborn) = (stage.create(&mut seat).await, stage.create(&mut seat).await);

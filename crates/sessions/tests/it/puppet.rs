@@ -50,11 +50,11 @@ struct Strings {
     history: u64,
     /// The agent's id for every session that is loaded.
     continues_as: Option<AgentSessionId>,
-    /// Loads wait until this says so.
+    /// Loads wait until this releases them.
     gate: Option<watch::Receiver<bool>>,
-    /// Kills wait until this says so, after the session's events have ended.
+    /// Kills wait until this releases them, after the session's events have ended.
     kill_gate: Option<watch::Receiver<bool>>,
-    /// Creations wait until this says so.
+    /// Creations wait until this releases them.
     create_gate: Option<watch::Receiver<bool>>,
     /// Agent sessions that were loaded while an earlier one of the same id had not ended yet.
     overlaps: usize,
@@ -91,21 +91,21 @@ impl Puppet {
         self.strings.lock().unwrap().continues_as = id.map(|id| AgentSessionId::parse(id).unwrap());
     }
 
-    /// Keeps every load until the sender says so.
+    /// Keeps every load until the sender releases it.
     pub(crate) fn hold_loads(&self) -> watch::Sender<bool> {
         let (sender, gate) = watch::channel(false);
         self.strings.lock().unwrap().gate = Some(gate);
         sender
     }
 
-    /// Keeps every kill until the sender says so. The session sends nothing more meanwhile.
+    /// Keeps every kill until the sender releases it. The session sends nothing more meanwhile.
     pub(crate) fn hold_kills(&self) -> watch::Sender<bool> {
         let (sender, gate) = watch::channel(false);
         self.strings.lock().unwrap().kill_gate = Some(gate);
         sender
     }
 
-    /// Keeps every creation until the sender says so.
+    /// Keeps every creation until the sender releases it.
     pub(crate) fn hold_creations(&self) -> watch::Sender<bool> {
         let (sender, gate) = watch::channel(false);
         self.strings.lock().unwrap().create_gate = Some(gate);

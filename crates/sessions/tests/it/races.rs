@@ -78,7 +78,7 @@ async fn read_until(seat: &mut Seat, ledger: &mut Ledger, context: &str, is_done
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_the_order_every_request_is_answered_and_every_open_is_followed_by_history_and_what_is_said() {
+async fn whatever_the_order_every_request_is_answered_and_every_open_is_followed_by_history_and_what_is_sent() {
     for seed in 1..=ROUNDS {
         let context = format!("seed {seed}");
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));

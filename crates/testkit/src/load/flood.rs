@@ -9,12 +9,12 @@ use crate::{Screen, TestSetup, Window};
 
 /// Messages of one turn. Well below the limit of one turn.
 const MESSAGES_PER_TURN: usize = 8;
-/// What one turn may bring at most is held once as it was said and once as it is shown, and a little more.
+/// What one turn may bring at most is held once as it was sent and once as it is shown, and a little more.
 const ONE_TURN_KIB_MAX: u64 = 1024 * 1024;
 /// However many turns there were: what a session keeps at hand, and what is under way.
 const MANY_TURNS_KIB_MAX: u64 = 1024 * 1024;
 
-/// For the agent to say what nobody shows any more.
+/// For the agent to send what nobody shows any more.
 const FLOOD_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// So many mebibytes in one turn, which is more than a turn may bring. It ends with a word about it, and is cancelled at an
@@ -36,17 +36,17 @@ pub async fn one_turn(mebibytes: usize) -> Vec<Figure> {
     // Sent at once. It waits while the agent still has the turn that was stopped.
     let next = long_turn(&mut screen, &mut window, "again:still here").await;
     assert!(matches!(next, TurnEvent::TurnComplete { .. }), "the turn after it ended with {next:?}");
-    assert_eq!(screen.said().last(), Some(&"still here"));
+    assert_eq!(screen.answers().last(), Some(&"still here"));
     figures.push(Figure::time("until the next turn is over", begun));
     figures.push(Figure::memory("the most memory the server had", assert_peak(&setup.app, ONE_TURN_KIB_MAX)));
     figures
 }
 
 /// So many messages, a few to a turn, watched by a page and a plain window; none of it is an error. Each is what the
-/// scripted agent says to `script`: so many bytes.
+/// scripted agent answers to `script`: so many bytes.
 ///
 /// # Panics
-/// When a window ends with other words, or the memory the server takes grows with what was said.
+/// When a window ends with another text, or the memory the server takes grows with what was sent.
 pub async fn many_turns(messages: usize, script: &str, bytes: usize) -> Vec<Figure> {
     let setup = TestSetup::start().await;
     let (mut page, mut plain) = (setup.app.view_window().await, setup.app.window().await);
@@ -61,11 +61,11 @@ pub async fn many_turns(messages: usize, script: &str, bytes: usize) -> Vec<Figu
         let (end, _) = tokio::join!(on_page.converse(&mut page, &prompt), in_full.until_turn_end(&mut plain));
         assert!(matches!(end, TurnEvent::TurnComplete { .. }), "turn {turn} ended with {end:?}");
         for screen in [&mut on_page, &mut in_full] {
-            let said = screen.said();
-            assert_eq!(said.len(), MESSAGES_PER_TURN, "every message of turn {turn}");
-            for (number, text) in said.iter().enumerate() {
-                let words = text.strip_prefix(&format!("{turn}.{number} "));
-                assert!(words.is_some_and(|words| words.len() == bytes), "message {number} of turn {turn} is whole");
+            let answers = screen.answers();
+            assert_eq!(answers.len(), MESSAGES_PER_TURN, "every message of turn {turn}");
+            for (number, text) in answers.iter().enumerate() {
+                let rest = text.strip_prefix(&format!("{turn}.{number} "));
+                assert!(rest.is_some_and(|rest| rest.len() == bytes), "message {number} of turn {turn} is whole");
             }
             assert!(screen.is_settled());
             // A test need not hold what a browser would.

@@ -15,7 +15,7 @@ const SERVER_KIB_MAX: u64 = 96 * 1024;
 /// So many windows watch an answer of so many pieces.
 ///
 /// # Panics
-/// When one of them ends with other words than the one that asked, or the server takes too much memory.
+/// When one of them ends with another text than the one that asked, or the server takes too much memory.
 pub async fn many_windows(windows: usize, pieces: usize) -> Vec<Figure> {
     let setup = TestSetup::start().await;
     let mut asking = setup.app.window().await;
@@ -46,13 +46,13 @@ pub async fn many_windows(windows: usize, pieces: usize) -> Vec<Figure> {
         let apart = last.duration_since(*first).as_secs_f64() * 1000.0;
         figures.push(Figure::new("between the first that has it and the last", format!("{apart:.1} ms")));
     }
-    let words = screen.texts();
+    let texts = screen.texts();
     for (number, (_, watched)) in watching.iter().enumerate() {
         assert!(watched.is_settled(), "window {number} shows something open");
         for item in watched.items.iter().filter(|item| item.origin.is_some()) {
-            assert!(words.get(item.id.as_str()) == Some(&item.text), "window {number} shows other words");
+            assert!(texts.get(item.id.as_str()) == Some(&item.text), "window {number} shows another text");
         }
-        assert_eq!(watched.items.len(), words.len(), "window {number} shows everything");
+        assert_eq!(watched.items.len(), texts.len(), "window {number} shows everything");
     }
     let peak = assert_peak(&setup.app, SERVER_KIB_MAX + WINDOW_KIB_MAX * windows as u64);
     figures.push(Figure::memory("the most memory the server had", peak));

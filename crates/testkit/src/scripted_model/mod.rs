@@ -1,4 +1,4 @@
-//! A model server on loopback for real agent programs: the words of the prompt decide the answer.
+//! A model server on loopback for real agent programs: the text of the prompt decides the answer.
 //!
 //! Comes in: the model API calls of an agent. Goes out: the answer its last prompt asks for, step by step (see
 //! [`Script`]). One module per API turns steps into that API's events; waiting, gates and broken connections are

@@ -1,4 +1,4 @@
-//! One session and the window that talks to it, with all that was said.
+//! One session and the window that talks to it, with all its messages.
 
 use protocol::{CliType, ClientMessage, Origin, ProjectId, ServerMessage, SessionId, TurnEvent, TurnStatus};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ pub(super) struct Talk {
 #[derive(Debug)]
 struct ExpectedTurn {
     prompt: String,
-    words: String,
+    text: String,
 }
 
 impl Talk {
@@ -78,7 +78,7 @@ impl Talk {
         if !self.is_wild {
             for (at, (turn, shown)) in self.history.iter().zip(&shown).enumerate() {
                 assert_eq!(turn.prompt.trim_end(), shown.prompt.trim_end(), "{}: prompt {at}", self.session);
-                self.assert_all(&shown.words, &turn.words, &format!("turn {at}"));
+                self.assert_all(&shown.text, &turn.text, &format!("turn {at}"));
             }
             let extra = shown.len().checked_sub(self.history.len());
             let extra =
@@ -126,12 +126,12 @@ impl Talk {
 
     async fn turn(&mut self, scene: Scene) {
         self.open = Some(scene.clone());
-        let before = self.screen.said().concat().len();
+        let before = self.screen.answers().concat().len();
         self.send(&scene.prompt).await;
         if scene.is_held {
-            let length = before + scene.words.len();
-            self.until(&format!("{}: the words of {:?}", self.session, scene.steps()), |screen| {
-                screen.said().concat().len() == length || is_over(screen)
+            let length = before + scene.text.len();
+            self.until(&format!("{}: the text of {:?}", self.session, scene.steps()), |screen| {
+                screen.answers().concat().len() == length || is_over(screen)
             })
             .await;
             if !is_over(&self.screen) {
@@ -140,24 +140,24 @@ impl Talk {
         }
         self.until(&format!("{}: the end of {:?}", self.session, scene.steps()), is_over).await;
         let end = self.screen.turns.last().unwrap_or_else(|| panic!("a turn ended"));
-        let words = self.screen.said().concat().split_off(before);
+        let text = self.screen.answers().concat().split_off(before);
         let prompt = scene.prompt.lines().next().unwrap_or_default();
         match end {
             TurnEvent::TurnError { .. } => self.failed += 1,
             TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => self.cancelled += 1,
-            _ => self.assert_all(&words, &scene.words, prompt),
+            _ => self.assert_all(&text, &scene.text, prompt),
         }
         assert!(
-            scene.words.starts_with(&words),
-            "{}: only words of {prompt}: {}",
+            scene.text.starts_with(&text),
+            "{}: only text of {prompt}: {}",
             self.session,
-            apart(&words, &scene.words)
+            apart(&text, &scene.text)
         );
         if !self.is_wild {
-            self.assert_all(&words, &scene.words, prompt);
+            self.assert_all(&text, &scene.text, prompt);
         }
         assert!(self.screen.is_settled(), "{}: a turn that ended leaves nothing open", self.session);
-        self.history.push(ExpectedTurn { prompt: scene.prompt, words });
+        self.history.push(ExpectedTurn { prompt: scene.prompt, text });
         self.open = None;
     }
 
@@ -170,8 +170,8 @@ impl Talk {
         .await;
     }
 
-    fn assert_all(&self, shown: &str, said: &str, what: &str) {
-        assert!(shown == said, "{}: every word of {what}: {}", self.session, apart(shown, said));
+    fn assert_all(&self, shown: &str, expected: &str, what: &str) {
+        assert!(shown == expected, "{}: every word of {what}: {}", self.session, apart(shown, expected));
     }
 
     /// Until it is taken: an agent that was just lost is not there for a moment.
@@ -241,9 +241,9 @@ impl Talk {
         assert_eq!(late.texts(), texts, "{}: a window that comes late", self.session);
     }
 
-    /// All that was said in it.
-    pub(super) fn said_bytes(&self) -> usize {
-        self.history.iter().map(|turn| turn.words.len()).sum()
+    /// The length of all answers in it.
+    pub(super) fn answer_bytes(&self) -> usize {
+        self.history.iter().map(|turn| turn.text.len()).sum()
     }
 
     pub(super) fn add_to(&self, report: &mut Report) {
@@ -254,25 +254,25 @@ impl Talk {
 }
 
 /// Where two texts part; they may be megabytes long.
-fn apart(shown: &str, said: &str) -> String {
-    let common = shown.bytes().zip(said.bytes()).take_while(|(one, other)| one == other).count();
+fn apart(shown: &str, expected: &str) -> String {
+    let common = shown.bytes().zip(expected.bytes()).take_while(|(one, other)| one == other).count();
     let rest = |text: &str| {
         String::from_utf8_lossy(text.as_bytes().get(common..).unwrap_or_default()).chars().take(80).collect::<String>()
     };
-    format!("after {common} bytes {:?} is shown, {:?} was said", rest(shown), rest(said))
+    format!("after {common} bytes {:?} is shown, {:?} was expected", rest(shown), rest(expected))
 }
 
 fn is_over(screen: &Screen) -> bool {
     screen.turns.last().is_some_and(TurnEvent::is_end)
 }
 
-/// What a screen shows, as prompts and the words after each.
+/// What a screen shows, as prompts and the answer after each.
 fn turns_on(screen: &Screen) -> Vec<ExpectedTurn> {
     let mut turns: Vec<ExpectedTurn> = Vec::new();
     for item in &screen.items {
         match (item.origin, turns.last_mut()) {
-            (Some(Origin::User), _) => turns.push(ExpectedTurn { prompt: item.text.clone(), words: String::new() }),
-            (Some(Origin::Agent), Some(turn)) => turn.words += &item.text,
+            (Some(Origin::User), _) => turns.push(ExpectedTurn { prompt: item.text.clone(), text: String::new() }),
+            (Some(Origin::Agent), Some(turn)) => turn.text += &item.text,
             _ => {}
         }
     }

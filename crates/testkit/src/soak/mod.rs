@@ -3,7 +3,7 @@
 //! with everything under way. What must hold throughout is asserted throughout; a seed makes the choices again.
 //!
 //! Two kinds of agents: `Steady` does odd things but lives, so every word of it is known and must be there, in every
-//! window, after every restart. `Wild` also dies, so what is shown of a turn that failed is a beginning of its words.
+//! window, after every restart. `Wild` also dies, so what is shown of a turn that failed is a beginning of its answer.
 
 mod conversations;
 mod prompts;
@@ -55,15 +55,15 @@ pub struct Report {
 
 const STEADY: &str = "steady";
 const WILD: &str = "wild";
-/// What a server may take beside what was said in its sessions, which it holds: windows that lag, agents that flood.
+/// What a server may take beside the answers in its sessions, which it holds: windows that lag, agents that flood.
 const PEAK_KIB_MAX: u64 = 384 * 1024;
-/// And how many times what was said: as it is, as it is shown, on its way to windows, and the holes between.
-const PEAK_TIMES_SAID_MAX: u64 = 4;
+/// And how many times the answers: as they are, as they are shown, on their way to windows, and the holes between.
+const PEAK_TIMES_ANSWERS_MAX: u64 = 4;
 /// Handles that may come and go in a round: an agent that is just starting, a file that is just written.
 const HANDLES_SPARE: usize = 12;
 
-fn said_kib(talks: &[Talk]) -> u64 {
-    talks.iter().map(Talk::said_bytes).sum::<usize>() as u64 / 1024
+fn answers_kib(talks: &[Talk]) -> u64 {
+    talks.iter().map(Talk::answer_bytes).sum::<usize>() as u64 / 1024
 }
 
 /// # Panics
@@ -93,16 +93,16 @@ pub async fn run(plan: Plan) -> Report {
         take_turns(&mut talks, 1, &CancellationToken::new()).await;
         let handles_before = resources::handles(app.pid());
         bad_hour(&app, plan, &mut records, &mut talks, &mut random, &mut report).await;
-        // Quiet: what windows brought is gone, and every window that stayed shows the same words.
+        // Quiet: what windows brought is gone, and every window that stayed shows the same text.
         resources::until_handles(app.pid(), handles_before + HANDLES_SPARE).await;
         report.handles_most = report.handles_most.max(resources::handles(app.pid()));
         for talk in &mut talks {
             talk.compare(&app).await;
         }
-        let (peak_kib, said_kib) = (resources::peak_kib(app.pid()), said_kib(&talks));
+        let (peak_kib, answers_kib) = (resources::peak_kib(app.pid()), answers_kib(&talks));
         report.peak_kib = report.peak_kib.max(peak_kib);
-        println!("the server took at most {} MiB, of which {} MiB were said", peak_kib / 1024, said_kib / 1024);
-        assert!(peak_kib < PEAK_KIB_MAX + PEAK_TIMES_SAID_MAX * said_kib, "the server took {peak_kib} KiB");
+        println!("the server took at most {} MiB, of which {} MiB were answers", peak_kib / 1024, answers_kib / 1024);
+        assert!(peak_kib < PEAK_KIB_MAX + PEAK_TIMES_ANSWERS_MAX * answers_kib, "the server took {peak_kib} KiB");
         end(&mut app, plan, &mut talks, &mut random, &mut report).await;
         resources::until_no_process_has(&home.join("agent-state")).await;
         app = start(app.again()).await;

@@ -4,22 +4,22 @@
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     pub(super) prompt: String,
-    /// All its words, if it lives.
-    pub(super) words: String,
-    /// It waits to be cancelled once its words are said.
+    /// The whole answer, if it lives.
+    pub(super) text: String,
+    /// It waits to be cancelled once the text is sent.
     pub(super) is_held: bool,
 }
 
 /// After which the agent knows of its session.
 pub(super) fn first() -> Scene {
-    let mut scene = Scene { prompt: String::new(), words: "hello".into(), is_held: false };
+    let mut scene = Scene { prompt: String::new(), text: "hello".into(), is_held: false };
     scene.step("say:hello");
     scene
 }
 
 /// What any agent may be asked.
 pub(super) fn steady(random: &mut fastrand::Rng) -> Scene {
-    let mut scene = Scene { prompt: String::new(), words: String::new(), is_held: false };
+    let mut scene = Scene { prompt: String::new(), text: String::new(), is_held: false };
     for _ in 0..random.usize(1..4) {
         match random.u8(..9) {
             0 => scene.step("think:let me see"),
@@ -27,7 +27,7 @@ pub(super) fn steady(random: &mut fastrand::Rng) -> Scene {
             2 => {
                 scene.step("strange");
                 // What it was answered.
-                scene.words += "dance: -32601, read: -32602";
+                scene.text += "dance: -32601, read: -32602";
             }
             3 => {
                 let call = random.u32(..);
@@ -39,18 +39,18 @@ pub(super) fn steady(random: &mut fastrand::Rng) -> Scene {
             5 => {
                 let pieces = random.usize(1..3000);
                 scene.step(&format!("flood:{pieces}"));
-                scene.words += &"12345678 ".repeat(pieces);
+                scene.text += &"12345678 ".repeat(pieces);
             }
             6 => {
                 let length = random.usize(1..300_000);
                 scene.step(&format!("huge:{length}"));
-                scene.words += &"x".repeat(length);
+                scene.text += &"x".repeat(length);
             }
             _ => {}
         }
-        let words = format!("**{}** `{}` <b>é\u{1f980}", random.u32(..), random.u32(..));
-        scene.step(&format!("say:{words}"));
-        scene.words += &words;
+        let text = format!("**{}** `{}` <b>é\u{1f980}", random.u32(..), random.u32(..));
+        scene.step(&format!("say:{text}"));
+        scene.text += &text;
     }
     match random.u8(..8) {
         0 => {
@@ -68,8 +68,8 @@ pub(super) fn wild(random: &mut fastrand::Rng) -> Scene {
     let mut scene = steady(random);
     if !scene.is_held && random.u8(..6) == 0 {
         scene.step(["exit:3", "close", "big-flood:4\nexit:0"][random.usize(..3)]);
-        // Then nobody ends the prompt, or the words of the flood come too: a beginning of all that is enough.
-        scene.words += &"x".repeat(4 << 20);
+        // Then nobody ends the prompt, or the text of the flood comes too: a beginning of all that is enough.
+        scene.text += &"x".repeat(4 << 20);
     }
     scene
 }

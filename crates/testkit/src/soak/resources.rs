@@ -30,9 +30,9 @@ pub(super) async fn until_no_process_has(state: &Path) {
     until("every agent to be gone", || processes_with(&state).is_empty()).await;
 }
 
-fn processes_with(words: &str) -> Vec<String> {
+fn processes_with(pattern: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap_or_else(|error| panic!("{error}"));
-    let has = |environment: &[u8]| environment.windows(words.len()).any(|at| at == words.as_bytes());
+    let has = |environment: &[u8]| environment.windows(pattern.len()).any(|at| at == pattern.as_bytes());
     processes
         .filter_map(Result::ok)
         .filter(|process| std::fs::read(process.path().join("environ")).is_ok_and(|environment| has(&environment)))
@@ -40,7 +40,7 @@ fn processes_with(words: &str) -> Vec<String> {
         .collect()
 }
 
-/// Kills the agent that writes this log, now and then. Says how often.
+/// Kills the agent that writes this log, now and then. Returns how often.
 pub(super) async fn kill_agents(log: &Path, mut random: fastrand::Rng, over: &CancellationToken) -> usize {
     let mut killed = 0;
     while pause(random.u64(500..4000), over).await {

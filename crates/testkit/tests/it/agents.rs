@@ -184,12 +184,12 @@ async fn agents_that_no_longer_are_offered_end_with_the_server() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_definition_is_said_with_its_field_and_nothing_is_saved() {
+async fn what_is_wrong_with_a_definition_is_reported_with_its_field_and_nothing_is_saved() {
     let setup = TestSetup::start().await;
     let mut window = setup.app.window().await;
     save(&mut window, None, definition("Mine", "mine", &[])).await.unwrap();
     let before = file(&setup.app);
-    for (wrong, field, words) in [
+    for (wrong, field, message) in [
         (definition(" ", "x", &[]), "definition.name", "must not be blank"),
         (definition("New", " ", &[]), "definition.command", "must not be blank"),
         (definition("New", "x", &["a\0"]), "definition.args[0]", "NUL"),
@@ -202,7 +202,7 @@ async fn what_is_wrong_with_a_definition_is_said_with_its_field_and_nothing_is_s
     ] {
         let error = save(&mut window, None, wrong.clone()).await.unwrap_err();
         assert_eq!((error.code, error.field.as_deref()), (ErrorCode::InvalidMessage, Some(field)), "{wrong:?}");
-        assert!(error.message.contains(words), "{wrong:?}: {}", error.message);
+        assert!(error.message.contains(message), "{wrong:?}: {}", error.message);
     }
     assert_eq!(file(&setup.app), before);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::{TestApp, exchange};
 
 #[tokio::test]
-async fn health_needs_no_secret_and_tells_no_secret() {
+async fn health_needs_no_secret_and_shows_no_secret() {
     let app = TestApp::start().await;
     let host = app.host();
     let answer = exchange(app.address(), "GET", "/api/health", &[("host", &host)], b"").await;
@@ -67,7 +67,7 @@ async fn references_inside_the_description_lead_somewhere() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_is_said_by_code_and_field() {
+async fn what_is_wrong_with_a_request_is_reported_by_code_and_field() {
     let app = TestApp::start().await;
     let cases = [
         ("GET", "/api/session/list", None, 400, "PROJECT_ID_REQUIRED"),
@@ -102,14 +102,14 @@ async fn what_is_wrong_with_a_request_is_said_by_code_and_field() {
     }
     let answer = app.request("POST", "/api/session/create", Some(&json!({"cliType": 7}))).await;
     assert_eq!(answer.json()["error"]["field"], "cliType");
-    for (method, path, words, header) in [
+    for (method, path, message, header) in [
         ("GET", "/api/nothing", "There is nothing at this path.", None),
         ("DELETE", "/api/session/list", "This path does not take that method.", Some(("allow", "GET,HEAD"))),
         ("POST", "/nothing", "This path does not take that method.", Some(("allow", "GET, HEAD"))),
         ("GET", "/ws", "This path takes WebSocket connections only.", Some(("upgrade", "websocket"))),
     ] {
         let answer = app.request(method, path, None).await;
-        assert_eq!(answer.json()["error"]["message"], words, "{method} {path}");
+        assert_eq!(answer.json()["error"]["message"], message, "{method} {path}");
         if let Some((name, value)) = header {
             assert_eq!(answer.header(name), Some(value), "{method} {path}");
         }

@@ -16,9 +16,9 @@ async fn send(window: &mut Window, session: &SessionId, content: &str) {
     window.ask(&send).await;
 }
 
-/// What the agent said.
+/// The text of the agent.
 fn text(screen: &Screen) -> String {
-    screen.said().join("\n")
+    screen.answers().join("\n")
 }
 
 fn ends(screen: &Screen) -> usize {
@@ -90,8 +90,8 @@ fn claudes_in(directory: &Path) -> BTreeSet<i32> {
     // After its name: state, parent, group.
     let relations = |path: &Path| -> Option<(i32, i32)> {
         let stat = std::fs::read_to_string(path.join("stat")).ok()?;
-        let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
-        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     };
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let found: Vec<(i32, i32, i32)> = processes
@@ -103,7 +103,7 @@ fn claudes_in(directory: &Path) -> BTreeSet<i32> {
     found.iter().filter(|(pid, parent, group)| pid == group && !is_child(*parent)).map(|(pid, ..)| *pid).collect()
 }
 
-/// Looks until told to stop; the most that lived at one moment. A look at all processes takes a while, in which one may end
+/// Looks until asked to stop; the most that lived at one moment. A look at all processes takes a while, in which one may end
 /// and the next begin, so one look proves nothing: whoever is there in two, one after the other, was there between them.
 fn most_at_once(directory: &Path, watching: &AtomicBool) -> BTreeSet<i32> {
     let (mut most, mut last) = (BTreeSet::new(), BTreeSet::new());
@@ -119,7 +119,7 @@ fn most_at_once(directory: &Path, watching: &AtomicBool) -> BTreeSet<i32> {
 }
 
 /// Two processes on one session would fork its history. The killed server's Claude Code is in the middle of a turn and
-/// takes seconds to leave; the next message comes at once.
+/// takes seconds to exit; the next message comes at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_while_the_first_lives() {
     let model = ScriptedModel::start().await.unwrap();

@@ -1,4 +1,4 @@
-//! How sessions end: killed, archived, and with their server. What was said is told and kept, and no process is left.
+//! How sessions end: killed, archived, and with their server. Messages are sent and kept, and no process is left.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn working(setup: &TestSetup, window: &mut Window, agent: &str, prompt: &s
     let session = setup.create(window, agent).await.id;
     let mut screen = Screen::open(window, &session).await;
     window.ask(&send(&session, prompt)).await;
-    screen.until(window, "the first words", |screen| screen.said() == ["so far"]).await;
+    screen.until(window, "the first text", |screen| screen.answers() == ["so far"]).await;
     let after = processes_of(setup.app.pid());
     (screen, after.difference(&before).copied().collect())
 }
@@ -63,7 +63,7 @@ async fn killing_a_session_ends_its_process_and_only_its() {
     let status = setup.app.request("GET", &format!("/api/session/{}/status", killed.session), None).await.json();
     assert_eq!((&status["isAlive"], &status["state"]["attention"]), (&false.into(), &"idle".into()));
     killed.reopen(&mut window, None).await;
-    assert!(killed.is_settled() && killed.said() == ["so far"], "{:?}", killed.items);
+    assert!(killed.is_settled() && killed.answers() == ["so far"], "{:?}", killed.items);
     assert_eq!(post(&setup.app, &other.session, "cancel").await, 200);
     other.until_turn_end(&mut window).await;
 }
@@ -80,7 +80,7 @@ async fn archiving_a_working_session_ends_its_process() {
     assert!(setup.sessions(&mut window).await.is_empty());
 }
 
-/// What a window is told from now on, up to its close.
+/// What a window receives from now on, up to its close.
 async fn to_the_end(window: &mut Window, screens: &mut [Screen]) {
     within("the window to be closed", async {
         loop {
@@ -94,13 +94,13 @@ async fn to_the_end(window: &mut Window, screens: &mut [Screen]) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_told_to_stop_settles_its_turns_before_every_window_and_leaves_no_process() {
+async fn a_server_that_is_asked_to_stop_settles_its_turns_before_every_window_and_leaves_no_process() {
     let mut setup = TestSetup::start().await;
     let mut windows = [setup.app.window().await, setup.app.view_window().await];
     let (mut codex, _) = working(&setup, &mut windows[0], "codex", "say:so far\ncall:c1 sleep\nhold:never").await;
-    // While the other one begins, nobody looks at what this window is told of the first.
+    // While the other one begins, nobody looks at what this window receives of the first.
     let runs_its_call = |screen: &Screen| match &screen.items[..] {
-        [_, said, call] => said.status.is_final() && !call.status.is_final(),
+        [_, answer, call] => answer.status.is_final() && !call.status.is_final(),
         _ => false,
     };
     codex.until(&mut windows[0], "its call", runs_its_call).await;
@@ -117,7 +117,7 @@ async fn a_server_that_is_told_to_stop_settles_its_turns_before_every_window_and
     for (window, screens) in windows.iter_mut().zip(&mut seen) {
         to_the_end(window, screens).await;
         for screen in screens {
-            assert_eq!(screen.said(), ["so far"]);
+            assert_eq!(screen.answers(), ["so far"]);
             assert!(screen.is_settled(), "{:?}", screen.items);
             let end = screen.turns.last().expect("the end of the turn");
             assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. }), "{end:?}");
@@ -146,7 +146,7 @@ async fn who_asks_for_more_while_the_server_ends_is_refused_and_holds_nothing_up
     // An agent that ends its turn for nobody, so that the end takes a while.
     let (screen, _) = working(&setup, &mut window, "codex", "say:so far\ndeaf:never").await;
     setup.app.signal(Signal::TERM);
-    setup.app.until_said("Stopping").await;
+    setup.app.until_printed("Stopping").await;
     let request = window.ask(&send(&screen.session, "say:more")).await;
     let mut refusal = None;
     within("the window to be closed", async {

@@ -27,10 +27,10 @@ async fn converses(setup: &TestSetup, window: &mut Window, session: &str, conten
     let mut screen = Screen::open(window, &id).await;
     // It may have ended before the window looked.
     let is_completed = |screen: &Screen| {
-        let told = |event: &TurnEvent| matches!(event, TurnEvent::TurnComplete { turn_id, status: TurnStatus::Completed, .. } if turn_id.as_str() == turn);
+        let is_completed = |event: &TurnEvent| matches!(event, TurnEvent::TurnComplete { turn_id, status: TurnStatus::Completed, .. } if turn_id.as_str() == turn);
         let kept =
             |record: &TurnRecord| (record.turn_id.as_str(), record.status) == (turn, TurnRecordStatus::Completed);
-        screen.turns.iter().any(told) || screen.records.iter().any(kept)
+        screen.turns.iter().any(is_completed) || screen.records.iter().any(kept)
     };
     screen.until(window, "the turn to be completed", is_completed).await;
     assert_eq!(screen.asked().last(), Some(&content));
@@ -105,7 +105,7 @@ async fn a_session_without_a_message_takes_its_first_one_after_a_restart_and_kee
     assert_eq!(session["id"], id.as_str());
     let id = SessionId::parse(id).unwrap();
     let screen = Screen::open(&mut setup.app.window().await, &id).await;
-    assert_eq!((&screen.session, screen.said()), (&id, vec!["the first"]));
+    assert_eq!((&screen.session, screen.answers()), (&id, vec!["the first"]));
 }
 
 #[tokio::test]
@@ -119,8 +119,8 @@ async fn windows_and_commands_reach_it_as_well() {
     let mut watcher = setup.app.window().await;
     for message in ["say:the first", "say:the second"] {
         let output = setup.app.run(&["send", &id, message]).await;
-        let words = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{words}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{}\n", message.strip_prefix("say:").unwrap()));
     }
     let session = listed(&setup).await;
@@ -128,5 +128,5 @@ async fn windows_and_commands_reach_it_as_well() {
     let session_id = SessionId::parse(id.as_str()).unwrap();
     let output = setup.app.run(&["attach", "--wait", &id]).await;
     assert!(String::from_utf8_lossy(&output.stdout).contains("the second"), "{output:?}");
-    assert_eq!(Screen::open(&mut watcher, &session_id).await.said(), ["the first", "the second"]);
+    assert_eq!(Screen::open(&mut watcher, &session_id).await.answers(), ["the first", "the second"]);
 }

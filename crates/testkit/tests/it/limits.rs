@@ -29,7 +29,7 @@ async fn half_open(app: &TestApp, count: usize) -> Vec<TcpStream> {
     let mut idle = Vec::new();
     for number in 0..count {
         let mut stream = TcpStream::connect(app.address()).await.unwrap();
-        // Some say nothing, some begin a request.
+        // Some send nothing, some begin a request.
         if number % 2 == 0 {
             stream.write_all(b"POST /api/session/create HTTP/1.1\r\nHost: ").await.ok();
         }
@@ -99,10 +99,10 @@ async fn so_many_agents_that_no_file_is_left_are_refused_and_the_rest_goes_on() 
             Err(error) => break error,
             other => panic!("{other:?}"),
         }
-        assert!(sessions.len() < 50, "nobody said that there are too many");
+        assert!(sessions.len() < 50, "nobody reported that there are too many");
     };
-    let words = format!("{} {}", refused.message, refused.detail.unwrap_or_default());
-    assert!(words.contains("limit on open files"), "{words}");
+    let message = format!("{} {}", refused.message, refused.detail.unwrap_or_default());
+    assert!(message.contains("limit on open files"), "{message}");
     assert!(sessions.len() >= 8, "{}", sessions.len());
     for session in &sessions {
         let title = format!("still {session}");
@@ -130,8 +130,8 @@ async fn the_server_raises_its_limit_and_what_it_starts_gets_the_original_one() 
 
     let (mut window, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "run:c1 ulimit\t-Sn").await;
-    let said = screen.said().concat();
-    assert!(said.contains(r#""output":"200\n""#), "a terminal has another limit: {said}");
+    let answers = screen.answers().concat();
+    assert!(answers.contains(r#""output":"200\n""#), "a terminal has another limit: {answers}");
     setup.create(&mut window, "claude-code").await;
 
     let agents = descendants(setup.app.pid());
@@ -159,8 +159,8 @@ async fn a_full_disk_costs_no_file_that_an_agent_writes() {
     prlimit(pid, Resource::Fsize, Rlimit { current: Some(64), maximum: None }).unwrap();
     for path in [&file, &linked] {
         screen.converse(&mut window, &write(path, &"new ".repeat(100))).await;
-        let said = screen.said().join(" ");
-        assert!(said.contains("File too large"), "{said}");
+        let answers = screen.answers().join(" ");
+        assert!(answers.contains("File too large"), "{answers}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "the user's work");
     assert_eq!(std::fs::read_to_string(&linked).unwrap(), "the user's other work");

@@ -90,8 +90,8 @@ async fn a_directory_is_opened_in_the_editor_as_one_argument_and_never_through_a
     let hostile = "code '$(touch pwned)' ; touch pwned `touch pwned` --at={dir}";
     window.call(&set_editor(hostile)).await;
     window.call(&ClientMessage::ProjectOpenIn { project_id: setup.project.clone(), target: OpenTarget::Editor }).await;
-    let words = "$(touch pwned)\n;\ntouch\npwned\n`touch\npwned`";
-    assert_eq!(opened(&setup).await, format!("{directory}\n{words}\n--at={directory}\nown session\n"));
+    let args = "$(touch pwned)\n;\ntouch\npwned\n`touch\npwned`";
+    assert_eq!(opened(&setup).await, format!("{directory}\n{args}\n--at={directory}\nown session\n"));
     assert!(!project_dir(&setup).join("pwned").exists());
 }
 
@@ -108,7 +108,7 @@ async fn the_command_of_the_settings_is_kept_and_a_wrong_one_says_what_to_do() {
     let first: ServerSettings = settings(window.call(&ClientMessage::SettingsGet {}).await);
     assert_eq!((first.editor.command.as_str(), first.editor.default_command.as_deref()), ("", Some("code")));
 
-    for (command, words) in [
+    for (command, message) in [
         ("no-such-editor", "`no-such-editor` was not found. Install it, or name another one in Settings"),
         ("broken", "`broken` ended at once (exit status: 3). Try the command in a terminal"),
     ] {
@@ -118,7 +118,7 @@ async fn the_command_of_the_settings_is_kept_and_a_wrong_one_says_what_to_do() {
         other.until("the news in another window", is_news).await;
         let error = window.try_call(&open).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::OpenFailed);
-        assert!(error.message.contains(words), "{}", error.message);
+        assert!(error.message.contains(message), "{}", error.message);
     }
     let refused = window.try_call(&set_editor("code 'open")).await.unwrap_err();
     assert_eq!(refused.field.as_deref(), Some("editor"));
@@ -136,7 +136,7 @@ async fn the_command_of_the_settings_is_kept_and_a_wrong_one_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn without_a_display_nothing_is_opened_and_that_is_said() {
+async fn without_a_display_nothing_is_opened_and_that_is_reported() {
     let setup =
         TestSetup::start_with(|builder| with_editor(builder).env("DISPLAY", "").env("WAYLAND_DISPLAY", "")).await;
     let mut window = setup.app.window().await;
@@ -163,7 +163,7 @@ async fn new_sessions_begin_with_their_projects_defaults_also_after_a_restart() 
     assert_eq!(project.defaults, Some(defaults("codex", "code")));
     let (mut own, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut own, "mode").await;
-    assert_eq!(screen.said(), ["code"]);
+    assert_eq!(screen.answers(), ["code"]);
     // Another agent's sessions are not touched by them.
     setup.begin("claude-code").await;
 
@@ -178,16 +178,16 @@ async fn new_sessions_begin_with_their_projects_defaults_also_after_a_restart() 
     let setup = setup.again().await;
     let (mut window, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "mode").await;
-    assert_eq!(screen.said(), ["code"]);
+    assert_eq!(screen.answers(), ["code"]);
     let none = ClientMessage::ProjectSetDefaults { project_id: setup.project.clone(), defaults: None };
     window.call(&none).await;
     let (mut window, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "mode").await;
-    assert_eq!(screen.said(), ["none"], "nobody asked the agent for a mode");
+    assert_eq!(screen.answers(), ["none"], "nobody asked the agent for a mode");
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_have_its_projects_default_is_not_created_and_that_is_said() {
+async fn a_session_that_cannot_have_its_projects_default_is_not_created_and_that_is_reported() {
     let setup = TestSetup::start().await;
     let mut window = setup.app.window().await;
     let set = |defaults| ClientMessage::ProjectSetDefaults { project_id: setup.project.clone(), defaults };

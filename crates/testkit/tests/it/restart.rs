@@ -101,13 +101,13 @@ async fn what_nobody_has_seen_is_still_unseen_after_a_restart() {
     }
 }
 
-/// Issue 17: "Finished in 0s" after a stop in mid-turn, and nothing said that the work was cut short.
+/// Issue 17: "Finished in 0s" after a stop in mid-turn, and nothing showed that the work was cut short.
 #[tokio::test]
 async fn a_turn_that_the_server_stopped_with_is_shown_as_stopped_and_wants_the_user() {
     let mut setup = TestSetup::start().await;
     let (mut window, session, mut screen) = setup.begin("codex").await;
     window.ask(&send(&session, "say:so far\nhold:never")).await;
-    screen.until(&mut window, "the words", |screen| screen.said() == ["so far"]).await;
+    screen.until(&mut window, "the text", |screen| screen.answers() == ["so far"]).await;
     setup.app.interrupt();
     assert!(setup.app.ended().await.success());
 
@@ -126,7 +126,7 @@ async fn a_turn_that_the_server_was_killed_in_wants_the_user_until_somebody_look
     let mut setup = TestSetup::start().await;
     let (mut window, session, mut screen) = setup.begin("codex").await;
     window.ask(&send(&session, "say:so far\nhold:never")).await;
-    screen.until(&mut window, "the words", |screen| screen.said() == ["so far"]).await;
+    screen.until(&mut window, "the text", |screen| screen.answers() == ["so far"]).await;
     setup.until_kept("say:so far hold:never").await;
     setup.app.kill().await;
 
@@ -158,7 +158,7 @@ async fn a_codex_session_that_did_nothing_keeps_its_state_its_age_and_its_place(
     let stopped = setup.create(&mut window, "codex").await.id;
     let mut screen = Screen::open(&mut window, &stopped).await;
     window.ask(&send(&stopped, "say:so far\nhold:never")).await;
-    screen.until(&mut window, "the words", |screen| screen.said().concat().contains("so far")).await;
+    screen.until(&mut window, "the text", |screen| screen.answers().concat().contains("so far")).await;
     setup.app.interrupt();
     setup.app.ended().await;
 
@@ -169,7 +169,7 @@ async fn a_codex_session_that_did_nothing_keeps_its_state_its_age_and_its_place(
     assert_eq!(of(&before, &stopped).state.reason.as_deref(), Some("Stopped with Liminal Builder"));
     let screen = Screen::open(&mut window, &quiet).await;
     let is_use = |message: &ServerMessage| matches!(message, ServerMessage::SessionFacts { facts, .. } if facts.context.is_some());
-    // The last thing that Codex says by itself; its notice comes before.
+    // The last thing that Codex sends by itself; its notice comes before.
     window.until("how full its context is", |frame| is_use(&frame.message)).await;
     let after = setup.sessions(&mut window).await;
     let (then, now) = (of(&before, &quiet), of(&after, &quiet));

@@ -42,7 +42,7 @@ async fn the_list_holds_the_sessions_of_its_project_with_what_is_known_of_each()
     };
     let mut screen = Screen::open(&mut window, &ours[0]).await;
     window.ask(&send(&ours[0], "say:so far\nhold:never")).await;
-    screen.until(&mut window, "the first words", |screen| screen.said() == ["so far"]).await;
+    screen.until(&mut window, "the first text", |screen| screen.answers() == ["so far"]).await;
 
     let list = listed(&setup.app, setup.project.as_str()).await;
     assert_eq!(
@@ -59,7 +59,7 @@ async fn the_list_holds_the_sessions_of_its_project_with_what_is_known_of_each()
 
 /// TC-6.2a.
 #[tokio::test]
-async fn a_message_sent_by_http_reaches_claude_code_and_its_answer_streams_under_the_turn_that_was_told() {
+async fn a_message_sent_by_http_reaches_claude_code_and_its_answer_streams_under_the_turn_that_was_named() {
     let setup = TestSetup::start().await;
     let (mut window, session, mut screen) = setup.begin("claude-code").await;
     let body = json!({"content": "say:by http"});
@@ -68,7 +68,7 @@ async fn a_message_sent_by_http_reaches_claude_code_and_its_answer_streams_under
     let turn = sent.json()["turnId"].as_str().unwrap().to_owned();
     let end = screen.until_turn_end(&mut window).await;
     assert!(matches!(end, TurnEvent::TurnComplete { .. }), "{end:?}");
-    assert_eq!((screen.asked(), screen.said()), (vec!["say:by http"], vec!["by http"]));
+    assert_eq!((screen.asked(), screen.answers()), (vec!["say:by http"], vec!["by http"]));
     assert!(screen.turns.iter().all(|event| event.turn_id().as_str() == turn), "{:?}", screen.turns);
     assert!(screen.items.iter().all(|item| item.last.turn_id.as_str() == turn));
 }
@@ -76,7 +76,7 @@ async fn a_message_sent_by_http_reaches_claude_code_and_its_answer_streams_under
 async fn answers(window: &mut Window, session: &SessionId) {
     let mut screen = Screen::open(window, session).await;
     screen.converse(window, "say:ready").await;
-    assert_eq!(screen.said(), ["ready"]);
+    assert_eq!(screen.answers(), ["ready"]);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_session_created_immediately_after_its_project_was_added_works() {
     let ServerMessage::SessionCreated { session_id, .. } = one.call(&create).await else { panic!() };
     answers(&mut one, &session_id).await;
 
-    // In another window and by HTTP, as soon as they hear of it.
+    // In another window and by HTTP, as soon as they are notified.
     let path = directory(setup.app.home(), "second");
     one.ask(&ClientMessage::ProjectAdd { path }).await;
     let is_it = |frame: &protocol::ServerFrame| matches!(&frame.message, ServerMessage::ProjectAdded { project } if project.path.ends_with("/second"));
@@ -116,10 +116,10 @@ async fn a_session_created_immediately_after_its_project_was_added_works() {
 async fn agents_are_offered_by_name_and_looking_at_them_creates_and_starts_nothing() {
     let setup = TestSetup::start().await;
     let mut window = setup.app.window().await;
-    let told =
+    let unasked =
         window.until("the list, unasked", |frame| matches!(frame.message, ServerMessage::AgentList { .. })).await;
     let asked = window.call(&ClientMessage::AgentList {}).await;
-    assert_eq!(told.message, asked);
+    assert_eq!(unasked.message, asked);
     let ServerMessage::AgentList { agents } = asked else { panic!() };
     let offered: Vec<_> = agents.iter().map(|agent| (agent.cli_type.as_str(), agent.name.as_str())).collect();
     assert_eq!(offered, [("claude-code", "Claude Code"), ("codex", "Codex"), ("demo", "Demo agent")]);
@@ -134,15 +134,15 @@ async fn agents_are_offered_by_name_and_looking_at_them_creates_and_starts_nothi
 async fn opening_what_is_open_already_brings_it_again_and_nothing_twice() {
     let setup = TestSetup::start().await;
     let (mut window, _, mut screen) = setup.begin("codex").await;
-    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
+    screen.send_until_answer(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
     screen.seqs.clear();
     for _ in 0..3 {
         screen.reopen(&mut window, None).await;
-        assert_eq!(screen.said(), ["one "]);
+        assert_eq!(screen.answers(), ["one "]);
     }
     setup.open_gate("go");
     screen.until_turn_end(&mut window).await;
-    assert_eq!(screen.said(), ["one two"]);
+    assert_eq!(screen.answers(), ["one two"]);
     let mut once = screen.seqs.clone();
     once.dedup();
     assert_eq!(screen.seqs, once, "each message comes once");
@@ -184,7 +184,7 @@ async fn a_turn_that_was_cut_short_with_its_server_is_not_shown_as_finished() {
     let (mut window, session, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "say:the first").await;
     window.ask(&send(&session, "say:so far\nhold:never")).await;
-    screen.until(&mut window, "the words", |screen| screen.said() == ["the first", "so far"]).await;
+    screen.until(&mut window, "the text", |screen| screen.answers() == ["the first", "so far"]).await;
     setup.until_kept("say:so far hold:never").await;
     setup.app.kill().await;
 
@@ -193,8 +193,8 @@ async fn a_turn_that_was_cut_short_with_its_server_is_not_shown_as_finished() {
     let mut screen = Screen::open(&mut window, &session).await;
     let ends: Vec<_> = screen.records.iter().map(|turn| turn.status).collect();
     assert_eq!(ends, [TurnRecordStatus::Completed, TurnRecordStatus::Error]);
-    let words = screen.records[1].error_message.clone();
-    assert_eq!(words.as_deref(), Some("Liminal Builder stopped in the middle of this turn"));
+    let message = screen.records[1].error_message.clone();
+    assert_eq!(message.as_deref(), Some("Liminal Builder stopped in the middle of this turn"));
     // The next one that comes to its end is shown as what it is.
     screen.converse(&mut window, "say:and on").await;
     setup.app.interrupt();

@@ -11,7 +11,7 @@ fn send(session: &protocol::SessionId, content: &str) -> ClientMessage {
 
 /// TC-2.2a, TC-2.1a, TC-2.1c.
 #[tokio::test]
-async fn a_new_session_is_listed_and_every_window_hears_of_it() {
+async fn a_new_session_is_listed_and_every_window_is_notified() {
     let setup = TestSetup::start().await;
     let (mut one, mut two) = (setup.app.window().await, setup.app.window().await);
     assert!(setup.sessions(&mut one).await.is_empty());
@@ -52,7 +52,7 @@ async fn an_agent_that_dies_in_its_handshake_says_why() {
 
 /// TC-7.1b, TC-3.1a, TC-3.2a, and the title rule.
 #[tokio::test]
-async fn a_turn_is_told_from_the_users_words_to_its_end_and_gives_the_session_its_title() {
+async fn a_turn_is_sent_from_the_users_message_to_its_end_and_gives_the_session_its_title() {
     let setup = TestSetup::start().await;
     let (mut one, mut two) = (setup.app.window().await, setup.app.window().await);
     let session = setup.create(&mut one, "codex").await.id;
@@ -71,7 +71,7 @@ async fn a_turn_is_told_from_the_users_words_to_its_end_and_gives_the_session_it
     ));
     second.until_turn_end(&mut two).await;
     assert_eq!(second.asked(), ["say:Hello\nsay:, world"]);
-    assert_eq!(second.said(), ["Hello, world"]);
+    assert_eq!(second.answers(), ["Hello, world"]);
     assert!(second.is_settled());
     assert_eq!(second.seqs, (1..=second.seq).collect::<Vec<_>>(), "every message has the next number");
     // The title is saved beside the turn, which does not wait for it.
@@ -103,8 +103,9 @@ async fn the_title_reaches_every_window_at_once_and_never_changes_by_itself() {
     let session = setup.create(&mut one, "claude-code").await.id;
     let mut screen = Screen::open(&mut one, &session).await;
     screen.converse(&mut one, "say:first").await;
-    let told = two.until("the title", |frame| matches!(frame.message, ServerMessage::SessionTitleUpdated { .. })).await;
-    assert!(matches!(told.message, ServerMessage::SessionTitleUpdated { title, .. } if title == "say:first"));
+    let updated =
+        two.until("the title", |frame| matches!(frame.message, ServerMessage::SessionTitleUpdated { .. })).await;
+    assert!(matches!(updated.message, ServerMessage::SessionTitleUpdated { title, .. } if title == "say:first"));
     screen.converse(&mut one, "say:second").await;
     assert_eq!(setup.sessions(&mut one).await[0].title, "say:first");
 }
@@ -113,21 +114,21 @@ async fn the_title_reaches_every_window_at_once_and_never_changes_by_itself() {
 async fn a_send_while_a_turn_runs_is_refused_and_harms_nothing() {
     let setup = TestSetup::start().await;
     let (mut window, session, mut screen) = setup.begin("codex").await;
-    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
+    screen.send_until_answer(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
     let mut other = setup.app.window().await;
     let error = other.try_call(&send(&session, "say:three")).await.unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (ErrorCode::TurnInProgress, "The agent is still working"));
     setup.open_gate("go");
     screen.until_turn_end(&mut window).await;
-    assert_eq!(screen.said(), ["one two"]);
+    assert_eq!(screen.answers(), ["one two"]);
 }
 
 /// TC-3.7b, TC-3.7c.
 #[tokio::test]
-async fn a_cancelled_turn_keeps_its_words_and_the_session_goes_on() {
+async fn a_cancelled_turn_keeps_its_text_and_the_session_goes_on() {
     let setup = TestSetup::start().await;
     let (mut window, session, mut screen) = setup.begin("codex").await;
-    screen.send_until_said(&mut window, "say:so far\nhold:never", "so far").await;
+    screen.send_until_answer(&mut window, "say:so far\nhold:never", "so far").await;
     let cancel = ClientMessage::SessionCancel { session_id: session.clone() };
     let answer = window.call(&cancel).await;
     let ServerMessage::SessionTurn { payload: TurnEvent::TurnComplete { status, .. }, .. } = &answer else {
@@ -135,11 +136,11 @@ async fn a_cancelled_turn_keeps_its_words_and_the_session_goes_on() {
     };
     assert_eq!(*status, TurnStatus::Cancelled);
     screen.reopen(&mut window, None).await;
-    assert_eq!(screen.said(), ["so far"]);
+    assert_eq!(screen.answers(), ["so far"]);
     assert!(screen.is_settled());
     assert_eq!(window.call(&cancel).await, ServerMessage::Ack {}, "with nothing running a cancel is ignored");
     screen.converse(&mut window, "say:again").await;
-    assert_eq!(screen.said(), ["so far", "again"]);
+    assert_eq!(screen.answers(), ["so far", "again"]);
 }
 
 /// TC-5.6a and TC-5.6b as far as the server has part in them, TC-2.3a.
@@ -147,15 +148,15 @@ async fn a_cancelled_turn_keeps_its_words_and_the_session_goes_on() {
 async fn a_window_that_joins_in_mid_turn_sees_every_item_once() {
     let setup = TestSetup::start().await;
     let (mut window, session, mut screen) = setup.begin("codex").await;
-    screen.send_until_said(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
+    screen.send_until_answer(&mut window, "say:one \nhold:go\nsay:two", "one ").await;
     let seq = screen.seq;
     drop(window);
     let mut late = setup.app.view_window().await;
     let mut fresh = Screen::open(&mut late, &session).await;
-    assert_eq!(fresh.said(), ["one "]);
+    assert_eq!(fresh.answers(), ["one "]);
     setup.open_gate("go");
     fresh.until_turn_end(&mut late).await;
-    assert_eq!(fresh.said(), ["one two"]);
+    assert_eq!(fresh.answers(), ["one two"]);
     // The window that left comes back and asks only for what it missed.
     let mut back = setup.app.window().await;
     screen.reopen(&mut back, Some(seq)).await;
@@ -170,11 +171,11 @@ async fn archiving_a_working_session_ends_what_runs_and_can_be_taken_back() {
     let (mut one, mut two) = (setup.app.window().await, setup.app.window().await);
     let session = setup.create(&mut one, "codex").await.id;
     let mut screen = Screen::open(&mut one, &session).await;
-    screen.send_until_said(&mut one, "say:working\nhold:never", "working").await;
+    screen.send_until_answer(&mut one, "say:working\nhold:never", "working").await;
     one.call(&ClientMessage::SessionArchive { session_id: session.clone() }).await;
     two.until("the news", |frame| matches!(frame.message, ServerMessage::SessionArchived { .. })).await;
     assert!(setup.sessions(&mut two).await.is_empty());
-    testkit::within("the agent to be told", async {
+    testkit::within("the agent to be notified", async {
         while !setup.agent_log().contains("session/close") {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
@@ -210,13 +211,13 @@ async fn sessions_and_their_history_are_back_after_a_restart() {
     assert_eq!(setup.sessions(&mut window).await[0].title, "say:remember me call:c1 ls output:c1 a.txt done:c1…");
     assert_eq!(setup.agent_log().matches("start ").count(), 1, "listing starts no agent");
     let mut after = Screen::open(&mut window, &session).await;
-    assert_eq!(after.said(), ["remember me"]);
+    assert_eq!(after.answers(), ["remember me"]);
     assert!(after.items.iter().all(|item| item.status == UpsertStatus::Complete));
     after.converse(&mut window, "say:still here").await;
-    assert_eq!(after.said(), ["remember me", "still here"]);
+    assert_eq!(after.answers(), ["remember me", "still here"]);
 }
 
-/// TC-5.2b to d: the crash is told, what was said stays, and the session works again.
+/// TC-5.2b to d: the crash is reported, the messages stay, and the session works again.
 #[tokio::test]
 async fn a_crash_in_a_turn_settles_it_and_the_session_comes_back() {
     let setup = TestSetup::start().await;
@@ -224,7 +225,7 @@ async fn a_crash_in_a_turn_settles_it_and_the_session_comes_back() {
     let end = screen.converse(&mut window, "say:half a\ncall:c1 sleep\nexit:3").await;
     let TurnEvent::TurnError { error_code, error_message, .. } = end else { panic!("{end:?}") };
     assert_eq!((error_code.as_str(), error_message.as_str()), ("PROCESS_CRASH", "Codex stopped unexpectedly"));
-    assert_eq!(screen.said(), ["half a"]);
+    assert_eq!(screen.answers(), ["half a"]);
     assert!(screen.is_settled(), "{:?}", screen.items);
     window
         .until("the agent to be back", |frame| {
@@ -235,7 +236,7 @@ async fn a_crash_in_a_turn_settles_it_and_the_session_comes_back() {
         })
         .await;
     screen.converse(&mut window, "say:back").await;
-    assert_eq!(screen.said(), ["half a", "back"]);
+    assert_eq!(screen.answers(), ["half a", "back"]);
 }
 
 #[tokio::test]
@@ -258,7 +259,7 @@ async fn ten_sends_in_the_same_instant_are_ten_turns() {
     })
     .await;
     for (number, screen) in screens.iter().enumerate() {
-        assert_eq!(screen.said(), [format!("number {number}")]);
+        assert_eq!(screen.answers(), [format!("number {number}")]);
     }
 }
 

@@ -17,11 +17,11 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().expect("a number"))
 }
 
-/// What one session is asked, turn by turn, and what it must say.
+/// What one session is asked, turn by turn, and what it must answer.
 struct Part {
     session: SessionId,
     prompts: Vec<String>,
-    words: String,
+    text: String,
 }
 
 impl Part {
@@ -34,18 +34,18 @@ impl Part {
             seed % below
         };
         let is_codex = session.cli_type().as_str() == "codex";
-        let (mut prompts, mut words) = (Vec::new(), String::new());
+        let (mut prompts, mut text) = (Vec::new(), String::new());
         for turn in 0..turns {
             let (mark, flood) = (next(1_000_000), next(30));
             prompts.push(format!("say:{turn} {mark}: \nflood:{flood}"));
-            words.push_str(&format!("{turn} {mark}: "));
-            // Each wire floods with words of its own.
+            text.push_str(&format!("{turn} {mark}: "));
+            // Each wire floods with a text of its own.
             match is_codex {
-                true => words.push_str(&"12345678 ".repeat(flood as usize)),
-                false => (0..flood).for_each(|number| words.push_str(&format!("{number} "))),
+                true => text.push_str(&"12345678 ".repeat(flood as usize)),
+                false => (0..flood).for_each(|number| text.push_str(&format!("{number} "))),
             }
         }
-        Self { session, prompts, words }
+        Self { session, prompts, text }
     }
 
     async fn play(&self, window: &mut Window) -> Screen {
@@ -100,7 +100,7 @@ async fn crawl(app: &TestApp, session: &SessionId) {
     while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    // Let go, because it was too far behind. It has no part in what the others see.
+    // Disconnected, because it was too far behind. It has no part in what the others see.
     std::future::pending::<()>().await;
 }
 
@@ -130,8 +130,8 @@ async fn ten_sessions_at_once_reach_every_window_word_for_word() {
         () = crawl(&setup.app, &parts[0].session) => unreachable!("a crawling window ends nothing"),
     };
     for ((part, played), watched) in parts.iter().zip(&played).zip(&watched) {
-        assert!(played.said().concat() == part.words, "{}: not the agent's words (seed {seed})", part.session);
-        assert!(watched.said().concat() == part.words, "{}: the watching window differs (seed {seed})", part.session);
+        assert!(played.answers().concat() == part.text, "{}: not the text of the agent (seed {seed})", part.session);
+        assert!(watched.answers().concat() == part.text, "{}: the watching window differs (seed {seed})", part.session);
         assert!(played.is_settled() && watched.is_settled());
     }
     // A page gets the newest part; it is the same in every word.

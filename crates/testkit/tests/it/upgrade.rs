@@ -1,4 +1,4 @@
-//! Files that an earlier version wrote, kept in `tests/data`, and the words at the end of a server.
+//! Files that an earlier version wrote, kept in `tests/data`, and the messages at the end of a server.
 
 use std::path::Path;
 
@@ -64,10 +64,10 @@ async fn the_first_ctrl_c_names_what_will_be_cancelled() {
     let titled = |frame: &ServerFrame| matches!(frame.message, ServerMessage::SessionTitleUpdated { .. });
     window.until("the title", titled).await;
     screen.reopen(&mut window, None).await;
-    screen.until(&mut window, "the answer", |screen| screen.said() == ["Begun"]).await;
+    screen.until(&mut window, "the answer", |screen| screen.answers() == ["Begun"]).await;
     setup.app.interrupt();
-    setup.app.until_said("One agent is still working and will be cancelled:").await;
-    assert_eq!(setup.app.until_said("(Codex)").await, "  say:Begun hold:never (Codex)");
-    setup.app.until_said("Finished turns are kept").await;
+    setup.app.until_printed("One agent is still working and will be cancelled:").await;
+    assert_eq!(setup.app.until_printed("(Codex)").await, "  say:Begun hold:never (Codex)");
+    setup.app.until_printed("Finished turns are kept").await;
     assert_eq!(setup.app.ended().await.code(), Some(0));
 }

@@ -55,7 +55,7 @@ async fn a_long_answer_costs_a_page_little_more_than_its_length() {
 }
 
 #[tokio::test]
-async fn a_window_that_never_reads_is_let_go_and_slows_nobody() {
+async fn a_window_that_never_reads_is_disconnected_and_slows_nobody() {
     let setup = TestSetup::start().await;
     let mut window = setup.app.window().await;
     let session = setup.create(&mut window, "codex").await.id;
@@ -93,7 +93,7 @@ async fn a_window_that_reads_slowly_ends_with_the_final_state_of_everything() {
     screen.converse(&mut window, "think:hm\nflood:20000\ncall:c1 ls\noutput:c1 a\ndone:c1 0").await;
     behind.until_turn_end(&mut slow).await;
     assert_eq!(behind.texts(), screen.texts());
-    assert_eq!(screen.said()[0].len(), 20_000 * "12345678 ".len());
+    assert_eq!(screen.answers()[0].len(), 20_000 * "12345678 ".len());
     assert!(behind.seqs.len() < 4_000, "what was superseded was left out: {} messages", behind.seqs.len());
 }
 
@@ -116,7 +116,7 @@ async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
     let body = serde_json::json!({"content": "say:over http\nhold:go"});
     let sent = setup.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
     assert_eq!(sent.status, 202);
-    screen.until(&mut window, "the words", |screen| screen.said() == ["over http"]).await;
+    screen.until(&mut window, "the text", |screen| screen.answers() == ["over http"]).await;
     let turn = sent.json()["turnId"].as_str().unwrap().to_owned();
     assert!(screen.items.iter().all(|item| item.last.turn_id.as_str() == turn), "TC-6.2d: one turn id throughout");
     let again = setup.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
@@ -129,7 +129,7 @@ async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
     assert_eq!(setup.app.request("POST", &format!("/api/session/{id}/kill"), Some(&nothing)).await.status, 200);
     assert_eq!(setup.app.request("POST", &format!("/api/session/{id}/load"), Some(&nothing)).await.status, 200);
     screen.converse(&mut window, "say:and on").await;
-    assert_eq!(screen.said(), ["over http", "and on"]);
+    assert_eq!(screen.answers(), ["over http", "and on"]);
 
     let missing = setup.app.request("GET", "/api/session/list", None).await;
     assert_eq!((missing.status, &missing.json()["error"]["code"]), (400, &"PROJECT_ID_REQUIRED".into()));
@@ -148,11 +148,11 @@ async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
 async fn a_removed_project_stops_its_turns_and_has_its_sessions_again_when_it_is_restored() {
     let setup = TestSetup::start().await;
     let (mut window, session_id, mut screen) = setup.begin("codex").await;
-    screen.send_until_said(&mut window, "say:one \nhold:never\nsay:two", "one ").await;
+    screen.send_until_answer(&mut window, "say:one \nhold:never\nsay:two", "one ").await;
     let mut other = setup.app.window().await;
     other.call(&ClientMessage::ProjectRemove { project_id: setup.project.clone() }).await;
     screen.until_turn_end(&mut window).await;
-    assert_eq!(screen.said(), ["one "]);
+    assert_eq!(screen.answers(), ["one "]);
     other.call(&ClientMessage::ProjectRestore { project_id: setup.project.clone() }).await;
     let answer = window.call(&ClientMessage::SessionOpen { session_id: session_id.clone(), since: None }).await;
     let ServerMessage::SessionHistory { turns, .. } = answer else { panic!("{answer:?}") };

@@ -28,20 +28,20 @@ pub(super) async fn look(
             return report.add(Finding::problem(AGENTS, format!("no temporary directory: {error}"), advice));
         }
     };
-    // What is wrong with agents.json has been said by now.
+    // What is wrong with agents.json has been reported by now.
     let registry = match agents::registry(settings, scratch.path(), visit.agents_file(), &mut Vec::new()) {
         Ok(registry) => registry,
-        Err(error) => return report.add(Finding::problem(AGENTS, format!("{error:#}"), "Mend that setting.")),
+        Err(error) => return report.add(Finding::problem(AGENTS, format!("{error:#}"), "Fix that setting.")),
     };
     // One after the other: several starting at once would make each other slow, and slow ones fail.
     for provider in registry.iter() {
-        let by_hand = agents::command_line(settings, visit.agents_file(), provider.cli_type());
-        report.add(examine(provider, scratch.path(), start, by_hand.as_deref()).await)?;
+        let command_line = agents::command_line(settings, visit.agents_file(), provider.cli_type());
+        report.add(examine(provider, scratch.path(), start, command_line.as_deref()).await)?;
     }
     Ok(())
 }
 
-async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool, by_hand: Option<&str>) -> Finding {
+async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool, command_line: Option<&str>) -> Finding {
     let info = provider.describe().await;
     if !info.installed || !start {
         return found(&info);
@@ -61,7 +61,7 @@ async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool, by
                 Login::Needed(advice) => Finding::problem(name, format!("{answers}, but is not logged in"), advice),
             }
         }
-        Err(error) => failed(name, by_hand.unwrap_or(program), &error),
+        Err(error) => failed(name, command_line.unwrap_or(program), &error),
     }
 }
 
@@ -82,13 +82,13 @@ fn found(info: &AgentInfo) -> Finding {
     match &info.install_hint {
         Some(hint) => Finding::note(&info.name, missing, hint),
         // Only an agent of agents.json comes without a hint: the user wants it.
-        None => Finding::problem(&info.name, missing, "Install it, or mend its command in agents.json."),
+        None => Finding::problem(&info.name, missing, "Install it, or fix its command in agents.json."),
     }
 }
 
-fn failed(name: &str, by_hand: &str, error: &ProviderError) -> Finding {
+fn failed(name: &str, command_line: &str, error: &ProviderError) -> Finding {
     let message = error.to_message();
-    let said = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
-    let advice = agents::advice(error, by_hand);
-    Finding::problem(name, format!("{}{said}", message.message), advice)
+    let detail = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
+    let advice = agents::advice(error, command_line);
+    Finding::problem(name, format!("{}{detail}", message.message), advice)
 }

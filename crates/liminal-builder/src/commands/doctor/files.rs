@@ -99,8 +99,8 @@ fn list(visit: &Inspection, name: &str, state: Result<ListState, CatalogError>) 
 fn agents_file(visit: &Inspection) -> Vec<Finding> {
     let path = visit.file(AGENTS_FILE);
     let unusable = |error: anyhow::Error| {
-        let mend = format!("Mend {}; until then none of its agents is offered.", path.display());
-        vec![Finding::problem(AGENTS_FILE, format!("{error:#}"), mend)]
+        let advice = format!("Fix {}; until then none of its agents is offered.", path.display());
+        vec![Finding::problem(AGENTS_FILE, format!("{error:#}"), advice)]
     };
     let text = match visit.agents_file() {
         Ok(None) => return Vec::new(),
@@ -112,15 +112,15 @@ fn agents_file(visit: &Inspection) -> Vec<Finding> {
         Err(error) => return unusable(error.into()),
     };
     let mistake = |error| {
-        let mend = format!("Mend that entry of {} and restart; the others are offered.", path.display());
-        Finding::problem(AGENTS_FILE, format!("{error}"), mend)
+        let advice = format!("Fix that entry of {} and restart; the others are offered.", path.display());
+        Finding::problem(AGENTS_FILE, format!("{error}"), advice)
     };
     let names: Vec<_> = read.agents.iter().map(|agent| agent.name.as_str()).collect();
     let good = match names.is_empty() {
         false => Some(names.join(", ")),
         true => read.mistakes.is_empty().then(|| "no agents".to_owned()),
     };
-    let good = good.map(|words| Finding::ok(AGENTS_FILE, words));
+    let good = good.map(|text| Finding::ok(AGENTS_FILE, text));
     good.into_iter().chain(read.mistakes.into_iter().map(mistake)).collect()
 }
 

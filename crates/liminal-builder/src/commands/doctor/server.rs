@@ -44,8 +44,8 @@ async fn port(listening: &Listening) -> Finding {
         Ok(_) if address.port() == 0 => Finding::ok(PORT, format!("one of {} that is free", address.ip())),
         Ok(_) => Finding::ok(PORT, format!("{address} is free")),
         Err(error) => {
-            let words = format!("{error:#}");
-            let (what, advice) = words.split_once('\n').unwrap_or((&words, "Start with another --port or --host."));
+            let message = format!("{error:#}");
+            let (what, advice) = message.split_once('\n').unwrap_or((&message, "Start with another --port or --host."));
             Finding::problem(PORT, what, advice)
         }
     }

@@ -211,7 +211,7 @@ pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_ag
         }
         // The entry that the chain continues with is not in the file, or too distant. What stands before the last entry
         // that was found is taken instead: to show too much is better than to lose the beginning of a conversation.
-        match walk.mend() {
+        match walk.repair() {
             Some(offset) => from = offset,
             None => break,
         }
@@ -241,7 +241,7 @@ struct ChainWalk {
     done: bool,
     /// Where to go on if the chain turns out to be broken: the last entry found on it.
     last_on_chain: Option<u64>,
-    mended_at: Option<u64>,
+    repaired_at: Option<u64>,
     passed_others: bool,
 }
 
@@ -261,7 +261,7 @@ impl ChainWalk {
             goes_on: false,
             done: false,
             last_on_chain: None,
-            mended_at: None,
+            repaired_at: None,
             passed_others: false,
         }
     }
@@ -371,11 +371,11 @@ impl ChainWalk {
     }
 
     /// Where to read again after the file ended in the middle of the chain. None if nothing is broken, or if it was
-    /// mended at this entry already: a file whose entries name each other in a circle must not be read for ever.
-    fn mend(&mut self) -> Option<u64> {
+    /// repaired at this entry already: a file whose entries name each other in a circle must not be read for ever.
+    fn repair(&mut self) -> Option<u64> {
         let broken = !self.done && self.wanted.is_some() && self.passed_others;
-        let offset = self.last_on_chain.filter(|offset| broken && self.mended_at != Some(*offset))?;
-        self.mended_at = Some(offset);
+        let offset = self.last_on_chain.filter(|offset| broken && self.repaired_at != Some(*offset))?;
+        self.repaired_at = Some(offset);
         self.wanted = None;
         self.passed_others = false;
         // What was kept from further up is read again, now as part of the chain.
@@ -409,7 +409,7 @@ impl ChainWalk {
             })
             .map(|(entry, _)| (entry.offset, entry.line))
             .collect();
-        // Mending reads a part of the file twice.
+        // Repairing reads a part of the file twice.
         entries.sort_by_key(|(offset, _)| *offset);
         entries.dedup_by_key(|(offset, _)| *offset);
         EntryPage {

@@ -75,7 +75,7 @@ async fn history_after_a_restart_is_what_was_live_and_the_next_message_resumes()
     let calls = bench.model.calls();
     let turn = session.send("say:resumed").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["resumed"]);
+    assert_eq!(session.answers(&turn), ["resumed"]);
     assert_eq!(session.continuity, [Continuity::Resumed]);
     assert!(bench.model.calls() > calls);
     soon("the end", provider.shutdown()).await;
@@ -96,7 +96,7 @@ async fn history_lacks_only_what_the_program_did_not_keep() {
     bench.model.release("shown");
     session.until_end_of(&broken).await;
     assert!(session.is_completed(&broken), "{session:#?}");
-    assert_eq!(session.said(&broken), ["half an answer\nwhole"]);
+    assert_eq!(session.answers(&broken), ["half an answer\nwhole"]);
     let thought = session.send("think:half a thought\nhold:never").await.unwrap();
     session.until("the thought", |session| session.text().contains("half a thought")).await;
     session.session.cancel().await.unwrap();
@@ -165,7 +165,7 @@ async fn a_session_that_was_never_prompted_begins_under_its_id() {
     let mut session = Listener::new(loaded.opened);
     let turn = session.send("say:first words").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["first words"]);
+    assert_eq!(session.answers(&turn), ["first words"]);
     assert_eq!((session.agent_id.as_str(), &session.continuity[..]), (id.as_str(), &[Continuity::Live][..]));
     soon("the end", provider.shutdown()).await;
 }

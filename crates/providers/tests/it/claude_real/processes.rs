@@ -11,7 +11,7 @@ use crate::listener::{Listener, soon};
 
 /// TC-3.2c.
 #[tokio::test]
-async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
+async fn a_killed_agent_ends_the_turn_with_what_was_sent_and_comes_back() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
@@ -21,11 +21,11 @@ async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
     session.until("the middle", |session| session.text().contains("middle")).await;
     kill_claude(bench.project.path());
     session.until_end_of(&turn).await;
-    let (code, words) = session.error_of(&turn).unwrap();
-    assert!(code == "PROCESS_CRASH" && words.contains("stopped unexpectedly"), "{code} {words}");
-    let said = session.of(&turn);
-    assert_eq!(said.last().unwrap().status, UpsertStatus::Error);
-    assert_eq!(session.said(&turn), ["in the middle"]);
+    let (code, message) = session.error_of(&turn).unwrap();
+    assert!(code == "PROCESS_CRASH" && message.contains("stopped unexpectedly"), "{code} {message}");
+    let answers = session.of(&turn);
+    assert_eq!(answers.last().unwrap().status, UpsertStatus::Error);
+    assert_eq!(session.answers(&turn), ["in the middle"]);
     let refused = session.send("say:too soon").await;
     assert!(matches!(refused, Err(ProviderError::Unavailable { .. } | ProviderError::Crashed { .. })), "{refused:?}");
 
@@ -34,7 +34,7 @@ async fn a_killed_agent_ends_the_turn_with_what_was_said_and_comes_back() {
     assert_eq!(session.statuses[2..], [Disconnected, Reconnecting, Reconnecting, Connected], "{session:#?}");
     let after = session.send("say:after").await.unwrap();
     session.until_end_of(&after).await;
-    assert_eq!(session.said(&after), ["after"]);
+    assert_eq!(session.answers(&after), ["after"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -56,9 +56,9 @@ async fn four_sessions_at_once_in_one_project_never_mix() {
             assert!(session.is_completed(turn), "{session:#?}");
             let items = session.of(turn);
             assert_eq!(output(tool(&items, "Bash")), format!("tool-{number}"));
-            let said = session.said(turn);
-            assert_eq!(said[0], format!("s{number} r{round}"));
-            assert!(said[1].ends_with(&format!("end {number}")), "{said:?}");
+            let answers = session.answers(turn);
+            assert_eq!(answers[0], format!("s{number} r{round}"));
+            assert!(answers[1].ends_with(&format!("end {number}")), "{answers:?}");
             let id = protocol::SessionId::new(provider.cli_type(), &session.agent_id);
             assert!(session.items.iter().all(|item| item.session_id == id));
         }
@@ -84,7 +84,7 @@ async fn clear_goes_on_under_another_id() {
     assert!(session.session.is_alive());
     let turn = session.send("say:two").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["two"]);
+    assert_eq!(session.answers(&turn), ["two"]);
     let id = protocol::SessionId::new(provider.cli_type(), &first);
     assert!(session.items.iter().all(|item| item.session_id == id), "our own id stays: {session:#?}");
 
@@ -92,13 +92,13 @@ async fn clear_goes_on_under_another_id() {
     let mut old = Listener::new(provider.load_session(bench.stored(&first)).await.unwrap().opened);
     let turn = old.send("say:and the first again").await.unwrap();
     old.until_end_of(&turn).await;
-    assert_eq!(old.said(&turn), ["and the first again"], "{old:#?}");
+    assert_eq!(old.answers(&turn), ["and the first again"], "{old:#?}");
     let elsewhere = bench.provider();
     let mut other = Listener::new(elsewhere.load_session(bench.stored(&second)).await.unwrap().opened);
     let turn = other.send("say:never").await.unwrap();
     other.until_end_of(&turn).await;
-    let (_, words) = other.error_of(&turn).unwrap();
-    assert!(words.contains("Another Claude Code has this session"), "{words}");
+    let (_, message) = other.error_of(&turn).unwrap();
+    assert!(message.contains("Another Claude Code has this session"), "{message}");
     soon("the end", elsewhere.shutdown()).await;
     soon("the end", provider.shutdown()).await;
 }
@@ -112,7 +112,7 @@ async fn an_idle_process_is_ended_and_the_next_message_resumes() {
     for round in 0..2 {
         let turn = session.send(&format!("say:round {round}")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), [format!("round {round}")]);
+        assert_eq!(session.answers(&turn), [format!("round {round}")]);
         session
             .until("the process to go", |session| session.statuses.last() == Some(&protocol::AgentStatus::Idle))
             .await;

@@ -20,10 +20,10 @@ async fn a_session_is_created_and_answers_turn_after_turn_in_one_process() {
     let first = session.send("say:hello **world**").await.unwrap();
     session.until_end_of(&first).await;
     assert!(session.is_completed(&first), "{session:#?}");
-    assert_eq!(session.said(&first), ["hello **world**"]);
+    assert_eq!(session.answers(&first), ["hello **world**"]);
     let second = session.send("think:let me see\nsay:I thought").await.unwrap();
     session.until_end_of(&second).await;
-    assert_eq!(session.said(&second), ["I thought"]);
+    assert_eq!(session.answers(&second), ["I thought"]);
     let items = session.of(&second);
     assert!(matches!(&items[1].body, ItemBody::Thinking { text, .. } if *text == "let me see"), "{items:#?}");
     assert_eq!(session.statuses.iter().filter(|status| **status == protocol::AgentStatus::Connected).count(), 1);
@@ -79,7 +79,7 @@ async fn tools_are_shown_as_what_they_do() {
     let failed = items.iter().rev().find(|item| matches!(item.body, ItemBody::ToolCall { .. })).unwrap();
     assert!(matches!(failed.body, ItemBody::ToolCall { is_error: Some(true), .. }));
     assert_eq!((detail(failed).exit_code, output(failed).trim()), (Some(3), "no"));
-    assert_eq!(session.said(&turn), ["done"]);
+    assert_eq!(session.answers(&turn), ["done"]);
     let Some(protocol::TurnEvent::TurnComplete { usage: Some(usage), .. }) = session.end_of(&turn) else {
         panic!("no usage: {session:#?}")
     };
@@ -101,13 +101,13 @@ async fn two_tools_at_once_are_kept_apart() {
     assert_eq!(items.len(), 5, "{kinds:?}");
     assert_eq!(output(tool(&items, "Bash")), "one");
     assert!(output(tool(&items, "Read")).contains("demo"));
-    assert_eq!(session.said(&turn), ["both", "after"]);
+    assert_eq!(session.answers(&turn), ["both", "after"]);
     soon("the end", provider.shutdown()).await;
 }
 
 /// TC-3.4a.
 #[tokio::test]
-async fn cancel_in_a_text_keeps_what_was_said_and_the_session_goes_on() {
+async fn cancel_in_a_text_keeps_what_was_sent_and_the_session_goes_on() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
@@ -116,12 +116,12 @@ async fn cancel_in_a_text_keeps_what_was_said_and_the_session_goes_on() {
     session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
-    assert_eq!(session.said(&turn), ["the beginning"]);
+    assert_eq!(session.answers(&turn), ["the beginning"]);
     assert!(session.of(&turn).iter().all(|item| item.status == UpsertStatus::Complete));
 
     let next = session.send("say:still here").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["still here"]);
+    assert_eq!(session.answers(&next), ["still here"]);
     session.session.cancel().await.unwrap();
     let last = session.send("say:a cancel with nothing running is nothing").await.unwrap();
     session.until_end_of(&last).await;
@@ -167,7 +167,7 @@ async fn cancel_in_a_tool_ends_the_tool() {
     assert!(session.is_cancelled(&turn), "{session:#?}");
     let items = session.of(&turn);
     assert!(detail(tool(&items, "Bash")).interrupted);
-    assert_eq!(session.said(&turn), Vec::<String>::new());
+    assert_eq!(session.answers(&turn), Vec::<String>::new());
     soon("the command to be gone", async {
         while sleepers() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -191,7 +191,7 @@ async fn cancel_before_the_first_word_ends_the_turn_and_not_the_process() {
     }
     let turn = session.send("say:ready").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["ready"]);
+    assert_eq!(session.answers(&turn), ["ready"]);
     let connected = session.statuses.iter().filter(|status| **status == protocol::AgentStatus::Connected);
     assert_eq!(connected.count(), 1, "one process for all of it: {session:#?}");
     soon("the end", provider.shutdown()).await;
@@ -224,7 +224,7 @@ async fn how_soon_a_cancelled_session_is_ready() {
                 .await;
             } else if script != "hold:never" {
                 session
-                    .until("the words", |session| {
+                    .until("the text", |session| {
                         session.of(&turn).iter().any(|item| output(item).starts_with("some words"))
                     })
                     .await;
@@ -258,7 +258,7 @@ async fn a_question_to_the_user_is_shown_and_left_to_the_chat() {
     );
     let decision = asked.permission.as_ref().map(|permission| permission.decision);
     assert_eq!(decision, Some(protocol::PermissionDecision::Cancelled));
-    assert_eq!(session.said(&turn), ["I assumed blue"]);
+    assert_eq!(session.answers(&turn), ["I assumed blue"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -274,7 +274,7 @@ async fn a_tool_that_is_denied_says_so_and_the_turn_goes_on() {
     let items = session.of(&turn);
     assert!(matches!(tool(&items, "Bash").body, ItemBody::ToolCall { is_error: Some(true), .. }), "{items:#?}");
     assert!(!bench.file("forbidden").exists());
-    assert_eq!(session.said(&turn), ["went on"]);
+    assert_eq!(session.answers(&turn), ["went on"]);
     let mode = session.facts.options.iter().flatten().find(|option| option.id == "mode").unwrap();
     assert_eq!(mode.value, "dontAsk");
     let refused = soon("the answer", session.session.set_option("mode", "bypassPermissions")).await;
@@ -307,20 +307,20 @@ async fn a_long_stream_arrives_whole() {
     let turn = session.send("stream:2000").await.unwrap();
     session.until_end_of(&turn).await;
     let expected: Vec<_> = (0..2000).map(|word| format!("w{word}")).collect();
-    assert_eq!(session.said(&turn), [expected.join(" ")]);
+    assert_eq!(session.answers(&turn), [expected.join(" ")]);
     soon("the end", provider.shutdown()).await;
 }
 
 #[tokio::test]
-async fn errors_of_the_model_are_the_turns_error_and_retries_are_told() {
+async fn errors_of_the_model_are_the_turns_error_and_retries_are_reported() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
 
     let failed = session.send("error:500").await.unwrap();
     session.until_end_of(&failed).await;
-    let (code, words) = session.error_of(&failed).unwrap();
-    assert!(code == "AGENT_PROTOCOL_ERROR" && words.contains("500"), "{code} {words}");
+    let (code, message) = session.error_of(&failed).unwrap();
+    assert!(code == "AGENT_PROTOCOL_ERROR" && message.contains("500"), "{code} {message}");
     assert!(session.all_facts.iter().any(|facts| facts.activity.as_ref().is_some_and(|now| now.contains("Try 1"))));
     assert_eq!(session.facts.activity.as_deref(), Some(""), "over when the turn is");
     assert!(session.text().contains("tries again"), "{session:#?}");
@@ -332,7 +332,7 @@ async fn errors_of_the_model_are_the_turns_error_and_retries_are_told() {
     let recovered = session.send("error:529*1\nsay:better").await.unwrap();
     session.until_end_of(&recovered).await;
     assert!(session.is_completed(&recovered), "{session:#?}");
-    assert_eq!(session.said(&recovered), ["better"]);
+    assert_eq!(session.answers(&recovered), ["better"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -343,7 +343,7 @@ async fn a_stream_that_breaks_off_is_not_shown_twice() {
     let mut session = bench.create(&provider).await;
     let turn = session.send("say:half an answer\nerror:cut*1\nsay:whole").await.unwrap();
     session.until_end_of(&turn).await;
-    let said = session.said(&turn);
-    assert_eq!(said.iter().filter(|text| text.contains("half an answer")).count(), 1, "{session:#?}");
+    let answers = session.answers(&turn);
+    assert_eq!(answers.iter().filter(|text| text.contains("half an answer")).count(), 1, "{session:#?}");
     soon("the end", provider.shutdown()).await;
 }

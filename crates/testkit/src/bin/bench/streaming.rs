@@ -1,4 +1,4 @@
-//! What is said on its way: how long a piece takes, how many a second, and what a long answer costs.
+//! A message on its way: how long a piece takes, how many a second, and what a long answer costs.
 //!
 //! The product and the bare relay take turns, so that both meet the same weather.
 
