@@ -227,7 +227,19 @@ impl Records {
         Ok(change(Arc::make_mut(session)))
     }
 
+    /// Whether another session of the same agent has this id of the agent's.
+    fn is_taken(&self, id: &SessionId, agent_id: &AgentSessionId) -> bool {
+        let cli_type = id.cli_type();
+        let is_other = |session: &SessionRecord| session.id != *id && session.cli_type == cli_type;
+        self.sessions.iter().any(|session| is_other(session) && session.current_agent_id() == *agent_id)
+    }
+
     fn set_agent_session_id(&mut self, id: &SessionId, agent_id: &AgentSessionId) -> Result<bool, CatalogError> {
+        let is_new = self.session(id).is_some_and(|session| session.current_agent_id() != *agent_id);
+        // Two sessions under one id of the agent would each get the other's messages.
+        if is_new && self.is_taken(id, agent_id) {
+            return Err(CatalogError::SessionExists(SessionId::new(&id.cli_type(), agent_id)));
+        }
         self.edit(id, |session| {
             if session.current_agent_id() == *agent_id {
                 return false;

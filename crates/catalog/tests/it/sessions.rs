@@ -126,6 +126,26 @@ async fn title_first_prompt_options_and_the_agents_new_id_are_on_the_disk_when_t
 }
 
 #[tokio::test]
+async fn an_id_of_the_agent_belongs_to_one_session() {
+    let home = Home::new();
+    let catalog = home.open();
+    let project = project(&home, &catalog).await;
+    for (id, at) in [("codex:a", 1), ("codex:b", 2), ("other:c", 3)] {
+        add(&catalog, &project, id, at).await;
+    }
+    let (a, b, other) = (session_id("codex:a"), session_id("codex:b"), session_id("other:c"));
+    let refused = catalog.set_agent_session_id(&b, &a.agent_session_id()).await;
+    assert!(matches!(refused, Err(CatalogError::SessionExists(taken)) if taken == a));
+    let shared = AgentSessionId::parse("z").unwrap();
+    catalog.set_agent_session_id(&a, &shared).await.unwrap();
+    assert!(catalog.set_agent_session_id(&b, &shared).await.is_err());
+    assert_eq!(catalog.session(&b).unwrap().current_agent_id(), b.agent_session_id());
+    // Another agent has ids of its own, and an id that is no longer used is free.
+    catalog.set_agent_session_id(&other, &shared).await.unwrap();
+    catalog.set_agent_session_id(&b, &a.agent_session_id()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_change_to_a_session_nobody_knows_is_refused() {
     let home = Home::new();
     let catalog = home.open();

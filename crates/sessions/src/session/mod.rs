@@ -16,14 +16,16 @@ mod phases;
 mod requests;
 mod turns;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::FutureExt;
 use protocol::{AgentStatus, Continuity, SessionFacts, SessionId, SessionState, Timestamp, TurnId};
 use providers::catch_panic::catch_panic;
 use providers::{OpenedSession, Provider, ProviderError, StoredSession};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{Id as CallId, JoinSet};
+use tokio::task::{AbortHandle, Id as CallId, JoinSet};
 use tokio::time::Instant;
 
 use self::branch::BranchRead;
@@ -288,6 +290,18 @@ impl SessionActor {
             // What a load brings has to be closed first.
             Lifetime::Closed => !self.link.is_under_way(),
             Lifetime::Open | Lifetime::Killing(_) | Lifetime::Closing(_) => false,
+        }
+    }
+
+    /// Runs a call to the agent beside the loop. It is polled once here, so that calls reach the agent in the order in which
+    /// they were requested: tasks that are spawned together may start in any order.
+    fn spawn_in_order(&mut self, call: impl Future<Output = CallResult> + Send + 'static) -> AbortHandle {
+        let mut call = Box::pin(call);
+        match catch_unwind(AssertUnwindSafe(|| (&mut call).now_or_never())) {
+            Ok(Some(result)) => self.calls.spawn(async move { result }),
+            Ok(None) => self.calls.spawn(call),
+            // As if the task had panicked: who waits for the call is known by then.
+            Err(panic) => self.calls.spawn(async move { resume_unwind(panic) }),
         }
     }
 

@@ -38,8 +38,8 @@ impl SessionActor {
         if let Some(settled) = self.inbox.drain.take() {
             settled.send(()).ok();
         }
-        // The write that was under way happens all the same; those behind it follow.
-        self.saved();
+        // The write that was under way may have been dropped with its call: it is repeated, and those behind it follow.
+        self.write_first();
         if let Some(agent) = agent {
             let closed = tokio::time::timeout(CLOSE_TIME_MAX, catch_panic(agent.close())).await;
             tracing::debug!(session = %self.id, ?closed, "the agent of a session that panicked");

@@ -111,7 +111,7 @@ impl SessionActor {
         }
     }
 
-    fn write_first(&mut self) {
+    pub(super) fn write_first(&mut self) {
         let Some(write) = self.persist.queue.front().cloned() else { return self.persist.answer_if_saved() };
         let (hub, id) = (Arc::clone(&self.hub), self.id.clone());
         self.calls.spawn(async move {
@@ -131,9 +131,10 @@ impl SessionActor {
         self.persist.queue.is_empty()
     }
 
-    /// For the end of the actor: writes what still waits. The first write may be under way in a call that is dropped; each
-    /// can be repeated.
+    /// For the end of the actor: writes what still waits. The first write may be under way in a call; that is dropped, so
+    /// that it cannot come after a newer one, and repeated.
     pub(super) async fn finish_writes(&mut self) {
+        self.calls.shutdown().await;
         for write in std::mem::take(&mut self.persist.queue) {
             write.run(&self.hub, &self.id).await;
         }

@@ -127,7 +127,11 @@ pub(super) struct HeldMessage {
 impl TurnPhase {
     /// A message is on its way to the agent, or its turn runs.
     pub(super) fn is_working(&self) -> bool {
-        matches!(self, Self::Sending { .. } | Self::Running { .. } | Self::FloodStop { held: Some(_), .. })
+        match self {
+            Self::Sending { .. } | Self::Accepted { .. } | Self::Running { .. } => true,
+            Self::FloodStop { held, .. } => held.is_some(),
+            Self::Idle => false,
+        }
     }
 
     /// Whether a message can be accepted now. One whose turn has not begun yet is answered before another is taken.

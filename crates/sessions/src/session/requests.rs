@@ -203,6 +203,6 @@ impl SessionActor {
             return;
         };
         let answer = call(agent);
-        self.calls.spawn(async move { CallResult::Done(answer.await, reply) });
+        self.spawn_in_order(async move { CallResult::Done(answer.await, reply) });
     }
 }

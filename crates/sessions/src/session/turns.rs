@@ -45,7 +45,7 @@ impl SessionActor {
             SendReply::Window(requester) => (Some(requester), None),
             SendReply::Caller(caller) => (None, Some(caller)),
         };
-        let call = self.calls.spawn(async move {
+        let call = self.spawn_in_order(async move {
             // A message under an id that is not on the disk could not be found again after a restart.
             let sent = match hub.save_agent_id(&id, &agent_id).await {
                 Ok(()) => agent.send(prompt).await,
@@ -75,9 +75,7 @@ impl SessionActor {
             match &sent {
                 Ok(_) => {
                     self.was_prompted();
-                    if window.is_some() || !cancels.is_empty() {
-                        self.turn = TurnPhase::Accepted { window, cancels };
-                    }
+                    self.turn = TurnPhase::Accepted { window, cancels };
                 }
                 Err(error) => {
                     self.hub.catalog().turn_ended(&self.id, now());
@@ -106,10 +104,13 @@ impl SessionActor {
             return reply.nothing_runs();
         }
         let agent = self.link.agent().cloned().filter(|_| self.turn.is_working());
-        let (Some(agent), Some(cancels)) = (agent, self.turn.cancels_mut()) else { return reply.nothing_runs() };
-        let call = self.calls.spawn(async move { CallResult::Cancelled(agent.cancel().await) }).id();
-        // Each of several who cancel is answered.
-        cancels.push(PendingCancel { call, reply });
+        let Some(agent) = agent else { return reply.nothing_runs() };
+        let call = self.spawn_in_order(async move { CallResult::Cancelled(agent.cancel().await) }).id();
+        match self.turn.cancels_mut() {
+            // Each of several who cancel is answered.
+            Some(cancels) => cancels.push(PendingCancel { call, reply }),
+            None => reply.nothing_runs(),
+        }
     }
 
     pub(super) fn cancelled(&mut self, call: CallId, cancelled: Result<(), ProviderError>) {
@@ -191,7 +192,7 @@ impl SessionActor {
         let (TurnPhase::Idle, Some(turn)) = (&self.turn, attached.fold.flooded_turn()) else { return };
         tracing::warn!(session = %self.id, "a turn brought too much and is stopped");
         let (turn, agent) = (turn.clone(), Arc::clone(&attached.session));
-        self.calls.spawn(async move { CallResult::FloodCancelled(agent.cancel().await) });
+        self.spawn_in_order(async move { CallResult::FloodCancelled(agent.cancel().await) });
         self.turn = TurnPhase::FloodStop { turn, held: None };
     }
 

@@ -9,6 +9,7 @@ mod flood;
 mod history;
 mod idle;
 mod joining;
+mod order;
 mod panics;
 mod puppet;
 mod races;

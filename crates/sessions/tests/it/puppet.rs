@@ -137,6 +137,11 @@ impl Puppet {
         strings.failures.clear();
     }
 
+    /// The calls that were made, in order.
+    pub(crate) fn calls(&self) -> Vec<&'static str> {
+        self.strings.lock().unwrap().calls.clone()
+    }
+
     pub(crate) fn count(&self, call: &str) -> usize {
         self.strings.lock().unwrap().calls.iter().filter(|made| **made == call).count()
     }
