@@ -1,21 +1,23 @@
-// Runs the Rust tests that failed once more, by their exact names, to tell what fails from what fails now and then.
+// Runs each failed Rust test once more, by its exact name, to distinguish broken tests from flaky ones.
 //
 //   node scripts/rerun.mjs <log of cargo test> <file for the names of flaky tests>
 //
-// Prints one line per test, FLAKY or FAILED. The exit status is 0 only when every failed test passed this time. What cannot
-// be run alone (a documentation test, a test program that broke off) stays failed, and so does everything when so much
-// failed that it is no chance.
+// Prints one line per test, FLAKY or FAILED. The exit status is 0 only if every failed test passes this time. Whatever
+// cannot be run alone (a documentation test, a test program that was aborted) stays failed. If too many tests failed
+// for it to be chance, all of them stay failed.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** Beyond this something is broken, and a second run would only cost time. */
+/** With more failures than this something is broken, and a second run would only cost time. */
 const RERUN_MAX = 20;
 const OUTPUT_BYTES_MAX = 1024 * 1024 * 1024;
+/** A failure of cargo that names no test. */
+const UNNAMED = /^error: (test failed|.*could not compile|could not execute)/;
 
 const [log = "", flakyFile = ""] = process.argv.slice(2);
 
-/** The failed tests of each test program, by its path, and what failed without a name. */
+/** The failed tests of each test program, by the program's path, and the failures that have no test name. */
 function failures(text) {
   const failed = new Map();
   const unnamed = [];
@@ -31,14 +33,14 @@ function failures(text) {
       if (program && names?.length) failed.set(program, names);
       else unnamed.push(program ?? "a documentation test");
       names = null;
-    } else if (/^error: (test failed|.*could not compile|could not execute)/.test(line) && !/to rerun pass/.test(line)) unnamed.push(line);
+    } else if (UNNAMED.test(line) && !/to rerun pass/.test(line)) unnamed.push(line);
     else if (/process didn't exit successfully: .*\(signal: /.test(line)) unnamed.push(line.trim());
   }
   return { failed, unnamed };
 }
 
-/** The directory cargo runs a test program in: that of the package its first source file is in, by the list of its sources
- *  that the compiler leaves beside it. */
+/** The directory in which cargo runs a test program: that of the package of its first source file. The compiler writes
+ *  the list of its source files beside the program. */
 function directoryOf(program) {
   const sources = `${program}.d`;
   const first = existsSync(sources) ? /^[^:]*: (\S+)/m.exec(readFileSync(sources, "utf8"))?.[1] : undefined;
@@ -51,7 +53,7 @@ const count = [...failed.values()].reduce((sum, names) => sum + names.length, 0)
 writeFileSync(flakyFile, "");
 if (unnamed.length > 0) console.log(`Not run again: ${unnamed.join(", ")}`);
 if (count > RERUN_MAX) {
-  console.log(`${count} tests failed: too many to be chance, none is run again.`);
+  console.log(`${count} tests failed: too many to be chance, so none is run again.`);
   process.exit(1);
 }
 const flaky = [];
@@ -60,7 +62,9 @@ for (const [program, names] of failed) {
   const path = resolve(program);
   const cwd = directoryOf(path);
   for (const name of names) {
-    const again = cwd && spawnSync(path, ["--exact", name, "--test-threads=1"], { cwd, env: { ...process.env, CARGO_MANIFEST_DIR: cwd }, encoding: "utf8", maxBuffer: OUTPUT_BYTES_MAX });
+    const env = { ...process.env, CARGO_MANIFEST_DIR: cwd };
+    const options = { cwd, env, encoding: "utf8", maxBuffer: OUTPUT_BYTES_MAX };
+    const again = cwd && spawnSync(path, ["--exact", name, "--test-threads=1"], options);
     const passed = again && again.status === 0 && /^test result: ok\. 1 passed/m.test(again.stdout);
     (passed ? flaky : broken).push(name);
     console.log(`${passed ? "FLAKY" : "FAILED"} ${name}`);

@@ -11,6 +11,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(lines) = std::str::from_utf8(lines) else { return };
     let Ok(session) = SessionId::parse("acp:fuzz") else { return };
     let history = read_lines(session, lines, first % 2 == 0, Timestamp::default());
-    assert!(history.items.iter().all(|item| item.status.is_final()));
+    let items = upserts::fold(history.events, Timestamp::default());
+    assert!(items.iter().all(|item| item.status.is_final()));
     assert!(history.turns.iter().all(|turn| turn.status != TurnRecordStatus::Running));
 });

@@ -4,17 +4,17 @@
 use std::io::Write as _;
 
 use libfuzzer_sys::fuzz_target;
-use protocol::{AgentSessionId, CliType};
+use protocol::{AgentSessionId, CliType, SessionId};
 use providers::claude::history::SessionFile;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (items_max, text) = input;
-    let (Ok(cli_type), Ok(session)) = (CliType::parse("claude-code"), AgentSessionId::parse("s")) else { return };
+    let (Ok(cli_type), Ok(agent_id)) = (CliType::parse("claude-code"), AgentSessionId::parse("s")) else { return };
     let Ok(mut file) = tempfile::NamedTempFile::new() else { return };
     if file.write_all(text).is_err() {
         return;
     }
-    let session = SessionFile::at(file.path().to_owned(), cli_type, session);
+    let session = SessionFile::at(file.path().to_owned(), SessionId::new(&cli_type, &agent_id), agent_id);
     let mut page = session.read(None, usize::from(items_max)).expect("a file that is there can be read");
     let mut pages = 1;
     while let Some(cursor) = page.older {

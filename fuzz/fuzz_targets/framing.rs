@@ -10,14 +10,14 @@ fuzz_target!(|data: &[u8]| {
     let limit_bytes = usize::from(*limit);
     let mut framer = LineFramer::new(limit_bytes);
     // A line that was too long is `None`.
-    let mut said: Vec<Option<Vec<u8>>> = Vec::new();
+    let mut framed: Vec<Option<Vec<u8>>> = Vec::new();
     for chunk in stream.chunks(usize::from(*length) + 1) {
         framer.push(chunk);
         while let Some(line) = framer.next_line() {
-            said.push(line.ok().map(|line| line.into_bytes()));
+            framed.push(line.ok().map(|line| line.into_bytes()));
         }
     }
-    said.extend(framer.finish().map(|line| Some(line.into_bytes())));
+    framed.extend(framer.finish().map(|line| Some(line.into_bytes())));
 
     let mut lines: Vec<&[u8]> = stream.split(|byte| *byte == b'\n').collect();
     let rest = lines.pop().unwrap_or_default();
@@ -29,5 +29,5 @@ fuzz_target!(|data: &[u8]| {
     if !rest.is_empty() {
         expected.push(within(rest).then(|| rest.to_vec()));
     }
-    assert_eq!(said, expected);
+    assert_eq!(framed, expected);
 });

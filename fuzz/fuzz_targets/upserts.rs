@@ -19,16 +19,16 @@ use upserts::{Emission, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 #[derive(Arbitrary, Debug)]
 struct Step {
-    word: Word,
+    event: Event,
     /// Milliseconds that pass afterwards.
     pause_ms: u8,
     /// Whether the way is free then.
     free: bool,
 }
 
-/// Something an agent says. Ids are taken modulo a few, so that everything meets everything.
+/// An event of an agent. Ids are taken modulo a few, so that everything meets everything.
 #[derive(Arbitrary, Debug)]
-enum Word {
+enum Event {
     Start { id: u8, kind: u8, parent: Option<u8>, call: Option<u8>, content: Option<String>, titled: bool },
     Delta { id: u8, content: String, title: Option<String> },
     MessageDone { id: u8, content: String },
@@ -58,10 +58,10 @@ fn detail(title: String) -> Arc<ToolDetail> {
     Arc::new(ToolDetail { title: Some(title), ..ToolDetail::default() })
 }
 
-fn payload(word: &Word) -> StreamPayload {
+fn payload(event: &Event) -> StreamPayload {
     let done = |id: u8, final_item| StreamPayload::ItemDone(ItemDone { item_id: item_id(id), final_item });
-    match word {
-        Word::Start { id, kind, parent, call, content, titled } => StreamPayload::ItemStart(ItemStart {
+    match event {
+        Event::Start { id, kind, parent, call, content, titled } => StreamPayload::ItemStart(ItemStart {
             item_id: item_id(*id),
             item_type: match kind % 4 {
                 0 => ItemType::Message,
@@ -76,22 +76,22 @@ fn payload(word: &Word) -> StreamPayload {
             parent_item_id: parent.map(item_id),
             tool: titled.then(|| detail("start".into())),
         }),
-        Word::Delta { id, content, title } => StreamPayload::ItemDelta(ItemDelta {
+        Event::Delta { id, content, title } => StreamPayload::ItemDelta(ItemDelta {
             item_id: item_id(*id),
             delta_content: content.clone(),
             tool: title.clone().map(detail),
         }),
-        Word::MessageDone { id, content } => {
+        Event::MessageDone { id, content } => {
             done(*id, FinalItem::Message { content: content.clone(), origin: Origin::Agent })
         }
-        Word::ThoughtDone { id, content } => {
+        Event::ThoughtDone { id, content } => {
             done(*id, FinalItem::Reasoning { content: content.clone(), provider_id: "p".into() })
         }
-        Word::Invoked { id, call, arguments } => {
+        Event::Invoked { id, call, arguments } => {
             let arguments = (0..arguments % 3).map(|key| (key.to_string(), key.into())).collect();
             done(*id, FinalItem::FunctionCall { name: "Bash".into(), call_id: call_id(*call), arguments, tool: None })
         }
-        Word::Result { id, call, output, is_error } => done(
+        Event::Result { id, call, output, is_error } => done(
             *id,
             FinalItem::FunctionCallOutput {
                 call_id: call_id(*call),
@@ -100,12 +100,12 @@ fn payload(word: &Word) -> StreamPayload {
                 tool: None,
             },
         ),
-        Word::Failed { id } => StreamPayload::ItemError(ItemError { item_id: item_id(*id), error: error() }),
-        Word::Cancelled { id } => StreamPayload::ItemCancelled(ItemCancelled { item_id: item_id(*id), reason: None }),
-        Word::TurnStart => {
+        Event::Failed { id } => StreamPayload::ItemError(ItemError { item_id: item_id(*id), error: error() }),
+        Event::Cancelled { id } => StreamPayload::ItemCancelled(ItemCancelled { item_id: item_id(*id), reason: None }),
+        Event::TurnStart => {
             StreamPayload::ResponseStart(ResponseStart { model_id: "m".into(), provider_id: "p".into() })
         }
-        Word::TurnEnd { status } => StreamPayload::ResponseDone(ResponseDone {
+        Event::TurnEnd { status } => StreamPayload::ResponseDone(ResponseDone {
             status: match status % 3 {
                 0 => ResponseStatus::Completed,
                 1 => ResponseStatus::Cancelled,
@@ -115,7 +115,7 @@ fn payload(word: &Word) -> StreamPayload {
             error: None,
             usage: None,
         }),
-        Word::TurnError => StreamPayload::ResponseError(ResponseError { error: error() }),
+        Event::TurnError => StreamPayload::ResponseError(ResponseError { error: error() }),
     }
 }
 
@@ -128,14 +128,14 @@ fn run(config: UpsertConfig, steps: &[Step]) -> (Vec<ItemUpdate>, usize) {
     let mut now = Moment { wall: Timestamp::default(), elapsed: Duration::ZERO };
     let mut taken = Vec::new();
     for (number, step) in steps.iter().enumerate() {
-        let event = StreamEvent {
+        let stream_event = StreamEvent {
             event_id: event_id.clone(),
             timestamp: Timestamp::from_unix_ms(number as i64),
             turn_id: turn_id.clone(),
             session_id: session_id.clone(),
-            payload: payload(&step.word),
+            payload: payload(&step.event),
         };
-        processor.push(event, now);
+        processor.push(stream_event, now);
         now.elapsed += Duration::from_millis(step.pause_ms.into());
         if step.free {
             taken.extend(processor.take(now));
@@ -176,7 +176,7 @@ fuzz_target!(|steps: Vec<Step>| {
     assert_eq!((live_ends, history_ends), (1, 1));
     assert!(live.iter().chain(&batched).all(|update| update.status.is_final()));
     // What was taken back is shown as far as it had been, which depends on time.
-    if !steps.iter().any(|step| matches!(step.word, Word::Cancelled { .. })) {
+    if !steps.iter().any(|step| matches!(step.event, Event::Cancelled { .. })) {
         assert_eq!(live, history);
         assert_eq!(batched, history);
     }

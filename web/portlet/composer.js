@@ -1,4 +1,4 @@
-// composer.js: where the user writes. Enter sends, a draft is kept, `/` offers the agent's commands.
+// composer.js: the message input. Enter sends, drafts are saved, `/` lists the agent's commands.
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { drafts, watch } from "../shared/storage.js";
@@ -10,33 +10,50 @@ import { mountOptions } from "./options.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
-/** How long a pause in typing lasts before the draft is kept. */
+/** The pause in typing after which the draft is saved. */
 const DRAFT_MS = 300;
 
 /**
  * @param {HTMLElement} root
- * @param {{ session: Session, send: (text: string) => Promise<boolean>, stop: () => void, setOption: (id: string, value: string) => void }} deps
+ * @param {{
+ *   session: Session,
+ *   send: (text: string) => Promise<boolean>,
+ *   stop: () => void,
+ *   setOption: (id: string, value: string) => void,
+ * }} deps
  */
 export function mountComposer(root, { session, send, stop, setOption }) {
-  const input = h("textarea", { class: "composer-input", dir: "auto", rows: 1, "aria-label": "Message", "aria-controls": "command-list" });
+  const input = h("textarea", {
+    class: "composer-input",
+    dir: "auto",
+    rows: 1,
+    "aria-label": "Message",
+    "aria-controls": "command-list",
+  });
   const options = h("div", { class: "composer-options" });
   const ring = contextRing();
-  const used = h("span", { class: "context-words tabular" });
+  const used = h("span", { class: "context-text tabular" });
   const context = h("span", { class: "context", hidden: true }, ring.node, used);
-  const stopButton = h("button", { class: "button stop", type: "button", "data-kind": "secondary", hidden: true }, icon("stop"), "Stop", h("kbd", { class: "kbd" }, "Esc"));
-  const sendButton = h("button", { class: "send", type: "submit", "aria-label": "Send", title: "Send", disabled: true }, icon("arrow-up"));
-  const form = h("form", { class: "composer" }, input, h("div", { class: "composer-bar" }, options, h("span", { class: "space" }), context, stopButton, sendButton));
+  const stopButton = h("button", { class: "button stop", type: "button", "data-kind": "secondary", hidden: true },
+    icon("stop"),
+    "Stop",
+    h("kbd", { class: "kbd" }, "Esc"));
+  const sendButton = h("button", { class: "send", type: "submit", "aria-label": "Send", title: "Send", disabled: true },
+    icon("arrow-up"));
+  const form = h("form", { class: "composer" },
+    input,
+    h("div", { class: "composer-bar" }, options, h("span", { class: "space" }), context, stopButton, sendButton));
   root.append(form);
-  const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], taken: changed });
+  const list = mountCommandList(root, { input, commands: () => session.state.facts.commands ?? [], onPick: changed });
   const drawOptions = mountOptions(options, { session, setOption });
   let draftOf = "";
-  /** What is kept of it, as far as this window knows. */
+  /** The saved draft, as this window last read or wrote it. */
   let draft = "";
   let timer = 0;
   let sending = false;
-  /** It gets focus as soon as it can have it: a field that is switched off loses it. */
+  /** The input gets focus once it is enabled again: disabling it removes focus. */
   let awaitsFocus = false;
-  /** The commands the list was drawn of: an agent may tell them after the user began to type one. */
+  /** The commands in the list: an agent may send them after the user started to type one. */
   let offered = session.state.facts.commands;
 
   form.addEventListener("submit", (event) => {
@@ -74,7 +91,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     timer = window.setTimeout(keepDraft, DRAFT_MS);
   }
 
-  /** Only what was changed here is kept: another window may know better. */
+  /** Saves only changes made here: another window may have a newer draft. */
   function keepDraft() {
     if (!draftOf || input.value === draft) return;
     draft = input.value;
@@ -83,7 +100,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   addEventListener("pagehide", keepDraft);
   watch("drafts", readDraft);
 
-  /** What was not changed here follows what another window keeps. */
+  /** Follows drafts saved by other windows, unless the text was changed here. */
   function readDraft() {
     if (!draftOf || input.value !== draft) return;
     draft = drafts.read(draftOf);
@@ -96,7 +113,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   /** @param {string} sessionId */
   function takeDraftOf(sessionId) {
     if (draftOf === sessionId) return;
-    // A session that got another id takes what is typed along.
+    // A session that got another id keeps its draft.
     if (draftOf) {
       drafts.write(draftOf, "");
       drafts.write(sessionId, input.value);
@@ -104,7 +121,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     }
     const isFirst = !draftOf;
     draftOf = sessionId;
-    // Text typed before the session was known follows its draft.
+    // Text typed before the session was known goes after its draft.
     if (isFirst && input.value) {
       draft = drafts.read(sessionId);
       input.value = draft + input.value;
@@ -121,7 +138,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     keepDraft();
     const sent = await send(text);
     sending = false;
-    // What could not be sent is given back, before what was typed meanwhile.
+    // Text that could not be sent returns to the input, before what was typed since.
     if (!sent) input.value = input.value ? `${text}\n${input.value}` : text;
     changed();
   }
@@ -131,7 +148,8 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     const connection = connectionOf(session.state);
     return loaded && (!stale || failed !== null) && !["unknown", "disconnected", "reconnecting"].includes(connection);
   };
-  const canSend = () => isReady() && !sending && !session.running() && session.state.pending === null && input.value.trim() !== "";
+  const canSend = () =>
+    isReady() && !sending && !session.running() && session.state.pending === null && input.value.trim() !== "";
 
   function drawButtons() {
     const running = session.running() !== undefined;
@@ -141,14 +159,18 @@ export function mountComposer(root, { session, send, stop, setOption }) {
   }
 
   function draw() {
-    const { context: about, facts } = session.state;
-    if (!about) return;
-    const name = agentName(about);
-    takeDraftOf(about.session.id);
+    const { context: sessionContext, facts } = session.state;
+    if (!sessionContext) return;
+    const name = agentName(sessionContext);
+    takeDraftOf(sessionContext.session.id);
     const connection = connectionOf(session.state);
     const off = !isReady();
     setAttribute(input, "aria-label", `Message ${name}`);
-    setAttribute(input, "placeholder", connection === "disconnected" ? `${about.session.hangs ? "Restart" : "Reconnect"} to send a message` : connection === "reconnecting" ? `Reconnecting to ${name}…` : connection === "unknown" ? "Liminal Builder is not running" : `Message ${name}…`);
+    setAttribute(input, "placeholder", connection === "disconnected"
+      ? `${sessionContext.session.hangs ? "Restart" : "Reconnect"} to send a message`
+      : connection === "reconnecting" ? `Reconnecting to ${name}…`
+      : connection === "unknown" ? "Liminal Builder is not running"
+      : `Message ${name}…`);
     setAttribute(form, "data-off", off);
     const isOff = connection === "disconnected" || connection === "reconnecting";
     if (isOff && document.activeElement === input) awaitsFocus = true;
@@ -170,7 +192,7 @@ export function mountComposer(root, { session, send, stop, setOption }) {
     drawButtons();
   }
 
-  /** Never from the rest of the window, which may have it now. */
+  /** Takes focus only if nothing else has it. */
   function takeFocus() {
     if (!awaitsFocus || input.disabled || !document.hasFocus()) return;
     awaitsFocus = false;

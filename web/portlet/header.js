@@ -1,26 +1,50 @@
-// header.js: title, place, connection, and what can be done with the session.
+// header.js: title, directory, branch, connection, and the session's menu.
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { mod, nav } from "../shared/keys.js";
 import { openEntries } from "../shared/open-in.js";
 import { openMenu } from "../shared/menu.js";
 import { shortPath } from "../shared/paths.js";
-import { agentName, CONNECTION_WORDS, shownConnection } from "./connection.js";
+import { agentName, CONNECTION_LABELS, shownConnection } from "./connection.js";
 
 /**
  * @param {HTMLElement} root
- * @param {{ session: import("./session.js").Session, command: (name: string) => void, makeDefaults: (options: Record<string, string>) => void, toggleRail: () => void, copyConversation: () => void }} deps
+ * @param {{
+ *   session: import("./session.js").Session,
+ *   command: (name: string) => void,
+ *   makeDefaults: (options: Record<string, string>) => void,
+ *   toggleRail: () => void,
+ *   copyConversation: () => void,
+ * }} deps
  */
 export function mountHeader(root, { session, command, makeDefaults, toggleRail, copyConversation }) {
   const title = h("h1", { class: "truncate", dir: "auto" });
   const path = h("span", { class: "session-path mono truncate" });
   const branchName = h("span", { class: "truncate", dir: "auto" });
-  const branch = h("span", { class: "session-branch mono", hidden: true }, icon("branch"), h("span", { class: "visually-hidden" }, "Branch "), branchName);
+  const branch = h("span", { class: "session-branch mono", hidden: true },
+    icon("branch"),
+    h("span", { class: "visually-hidden" }, "Branch "),
+    branchName);
   const dot = h("span", { class: "dot" });
-  const words = h("span");
-  const chip = h("span", { class: "chip", role: "status" }, dot, words);
-  const rail = h("button", { class: "icon-button", type: "button", "data-do": "rail", "aria-label": "Plan and changes", title: `Plan and changes (${mod(".")})`, "aria-pressed": "true", hidden: true }, icon("rail"));
-  const more = h("button", { class: "icon-button", type: "button", "data-do": "more", "aria-label": "More", "aria-haspopup": "menu", "aria-expanded": "false" }, icon("more"));
+  const label = h("span");
+  const chip = h("span", { class: "chip", role: "status" }, dot, label);
+  const rail = h("button", {
+    class: "icon-button",
+    type: "button",
+    "data-do": "rail",
+    "aria-label": "Plan and changes",
+    title: `Plan and changes (${mod(".")})`,
+    "aria-pressed": "true",
+    hidden: true,
+  }, icon("rail"));
+  const more = h("button", {
+    class: "icon-button",
+    type: "button",
+    "data-do": "more",
+    "aria-label": "More",
+    "aria-haspopup": "menu",
+    "aria-expanded": "false",
+  }, icon("more"));
   root.append(title, path, branch, h("span", { class: "space" }), chip, rail, more);
 
   root.addEventListener("click", (event) => {
@@ -31,7 +55,11 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
       { label: "Copy conversation", icon: "copy", run: copyConversation },
       { label: "Copy session id", icon: "copy", run: () => command("copy-id") },
       ...openEntries(session.state.context?.hasDisplay ?? false, (target) => command(`open-${target}`)),
-      { label: "Make these the project’s defaults", icon: "gear", run: () => makeDefaults(defaultsOf(session.state.facts)) },
+      {
+        label: "Make these the project’s defaults",
+        icon: "gear",
+        run: () => makeDefaults(defaultsOf(session.state.facts)),
+      },
       { label: "Archive", icon: "archive", run: () => command("archive") },
       "line",
       { label: "Close tab", icon: "close", hint: nav("W"), run: () => command("close") },
@@ -53,8 +81,12 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
       setAttribute(branch, "title", name ? `Branch ${name}` : null);
       setAttribute(chip, "data-state", connection);
       setAttribute(dot, "data-state", connection);
-      setText(words, `${agentName(context)} · ${CONNECTION_WORDS[connection]}`);
-      setAttribute(chip, "title", { idle: "Starts with your next message", login: context.agent?.loginHint ? `Log in with ${context.agent.loginHint}` : undefined, unknown: "Liminal Builder is not answering" }[/** @type {string} */ (connection)]);
+      setText(label, `${agentName(context)} · ${CONNECTION_LABELS[connection]}`);
+      setAttribute(chip, "title", {
+        idle: "Starts with your next message",
+        login: context.agent?.loginHint ? `Log in with ${context.agent.loginHint}` : undefined,
+        unknown: "Liminal Builder is not answering",
+      }[/** @type {string} */ (connection)]);
       rail.hidden = !railOffered;
       setAttribute(rail, "aria-pressed", String(railShown));
       if (document.title !== context.session.title) document.title = context.session.title;
@@ -62,5 +94,11 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
   };
 }
 
-/** The mode and the model as they are now. @param {import("../shared/protocol.js").SessionFacts} facts @returns {Record<string, string>} */
-const defaultsOf = ({ options = [] }) => Object.fromEntries(options.filter(({ category }) => category === "mode" || category === "model").map(({ id, value }) => [id, value]));
+/**
+ * The current mode and model.
+ * @param {import("../shared/protocol.js").SessionFacts} facts
+ * @returns {Record<string, string>}
+ */
+const defaultsOf = ({ options = [] }) => Object.fromEntries(
+  options.filter(({ category }) => category === "mode" || category === "model").map(({ id, value }) => [id, value]),
+);

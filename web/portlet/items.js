@@ -1,12 +1,13 @@
-// items.js: the nodes of items that are not tool calls: what the user said, the agent's words and thoughts, notices.
+// items.js: the nodes of items other than tool calls: user messages, the agent's text and thinking, notices.
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph } from "../shared/icons.js";
+import { takeBlockChange } from "../shared/patch.js";
 import { clock, duration } from "../shared/time.js";
 import { settleBlocks, showBlocks } from "./html.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Exclude<Item, { type: "tool_call" }>} TextItem */
-/** What each node's blocks show now. @type {WeakMap<HTMLElement, string[]>} */
+/** The HTML of each node's blocks. @type {WeakMap<HTMLElement, string[]>} */
 const shown = new WeakMap();
 /** A user's message longer than this folds. */
 const LINES_MAX = 12;
@@ -18,13 +19,20 @@ export function createText(item) {
     chevron.classList.add("chevron");
     return h("div", { class: "thinking", "data-item": item.itemId },
       h("button", { class: "tool-head", type: "button", "aria-expanded": "false", "data-do": "toggle-thinking" },
-        icon("bulb"), h("span", { class: "tool-verb" }), h("span", { class: "thinking-start truncate", dir: "auto" }), glyph("working"), chevron),
+        icon("bulb"),
+        h("span", { class: "tool-verb" }),
+        h("span", { class: "thinking-start truncate", dir: "auto" }),
+        glyph("working"),
+        chevron),
       h("div", { class: "thinking-text prose", hidden: true }));
   }
   if (item.origin === "user") {
     return h("article", { class: "user-turn", "data-item": item.itemId },
-      h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text", dir: "auto" }), h("time", { class: "user-time" }),
-      h("button", { class: "link-button user-more", type: "button", "data-do": "unfold-user", hidden: true }, "Show all"));
+      h("span", { class: "visually-hidden" }, "You: "),
+      h("div", { class: "user-text", dir: "auto" }),
+      h("time", { class: "user-time" }),
+      h("button", { class: "link-button user-more", type: "button", "data-do": "unfold-user", hidden: true },
+        "Show all"));
   }
   if (item.origin === "system") return notice("info", "");
   return h("div", { class: "message prose", "data-item": item.itemId });
@@ -39,9 +47,9 @@ export function updateText(node, item) {
   setAttribute(node, "aria-busy", live ? "true" : null);
   const blocks = shown.get(node) ?? [];
   shown.set(node, blocks);
-  if (item.html.length || !item.text) showBlocks(node, item.html, blocks);
+  if (item.html.length || !item.text) showBlocks(node, item.html, blocks, takeBlockChange(item));
   else setText(node, item.text);
-  // The last block is open while the agent writes.
+  // While the agent writes, the last block is still open.
   settleBlocks(node, item.html, item.html.length - (live ? 1 : 0));
   if (item.status === "error" && item.errorMessage) node.dataset.error = item.errorMessage;
 }
@@ -64,7 +72,10 @@ function updateThinking(node, item, live) {
   if (!head || !body) return;
   const [, verb, start, ring] = [...head.children];
   const took = Date.parse(item.changedAt) - Date.parse(item.startedAt);
-  if (verb) setText(verb, live ? "Thinking" : took >= 1000 ? `Thought for ${duration(took).replace(/\.\ds$/, "s")}` : "Thought");
+  if (verb) setText(
+    verb,
+    live ? "Thinking" : took >= 1000 ? `Thought for ${duration(took).replace(/\.\ds$/, "s")}` : "Thought",
+  );
   if (start) setText(start, live ? "" : item.text.replace(/\s+/g, " ").replace(/[*_`#]/g, "").trim().slice(0, 160));
   if (ring instanceof SVGElement) setGlyph(ring, live ? "working" : "idle", live ? "Running" : "");
   const open = node.dataset.open === "true";
@@ -73,13 +84,15 @@ function updateThinking(node, item, live) {
   if (!open) return;
   const blocks = shown.get(body) ?? [];
   shown.set(body, blocks);
-  if (item.html.length) showBlocks(body, item.html, blocks);
+  if (item.html.length) showBlocks(body, item.html, blocks, takeBlockChange(item));
   else setText(body, item.text);
 }
 
-/** A line between items. @param {string} picture @param {string} words @param {string} [kind] */
-export function notice(picture, words, kind = "note") {
-  return h("div", { class: "notice", "data-kind": kind }, kind === "error" ? glyph("error") : icon(picture), h("span", {}, words));
+/** A line between items. @param {string} picture @param {string} text @param {string} [kind] */
+export function notice(picture, text, kind = "note") {
+  return h("div", { class: "notice", "data-kind": kind },
+    kind === "error" ? glyph("error") : icon(picture),
+    h("span", {}, text));
 }
 
 /** @param {Event} event @returns {string | null} The item that was opened or closed. */

@@ -1,4 +1,4 @@
-// live-output.js: which agents send what a command prints while it runs. It is known of an agent once it has done so.
+// live-output.js: which agents send a command's output while it runs. We know it once an agent has done so.
 import { loadRecord, save } from "../shared/storage.js";
 
 const KEY = "live-output";

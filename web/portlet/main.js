@@ -1,9 +1,9 @@
-// main.js: puts one session's page together and talks to the shell.
-import { hearShell, tellShell } from "../shared/bus.js";
-import { copyComing, copyText } from "../shared/clipboard.js";
+// main.js: assembles one session's page and exchanges messages with the shell.
+import { listenToShell, sendToShell } from "../shared/bus.js";
+import { copyPromised, copyText } from "../shared/clipboard.js";
 import { isDemo } from "../shared/demo.js";
 import { closest, find, h, reconcile, setAttribute } from "../shared/dom.js";
-import { oncePerFrame } from "../shared/frame.js";
+import { oncePerFrame } from "../shared/once-per-frame.js";
 import { mark } from "../shared/icons.js";
 import { shortcutOf } from "../shared/keys.js";
 import { mergeUpsert } from "../shared/patch.js";
@@ -24,16 +24,16 @@ import { mountTranscript } from "./transcript.js";
 
 /** The rail stands beside the conversation from this width on. */
 const RAIL_FROM_PX = 980;
-/** How long "Esc again to stop" holds. */
+/** How long "Esc again to stop" is valid. */
 const ESCAPE_MS = 2000;
-/** A page that takes longer than this shows still lines meanwhile. */
+/** If loading takes longer than this, a skeleton is shown. */
 const SKELETON_MS = 150;
-/** Older items that come at once: few enough that one page is drawn within a frame or two. */
+/** Older items per page: few enough to draw within a frame or two. */
 const PAGE_ITEMS = 50;
-/** Older items that come at once to be copied, and are not drawn. */
+/** Older items per page when copying; these are not drawn. */
 const COPY_PAGE_ITEMS = 500;
-/** How long after older items could not be had they are asked for again. */
-const PAGE_AGAIN_MS = 5000;
+/** How long after a failure older items are requested again. */
+const PAGE_RETRY_MS = 5000;
 
 const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const root = byId("session");
@@ -52,11 +52,26 @@ const draw = oncePerFrame(drawAll, { sparing: true });
 const session = createSession(() => visible && draw());
 const { state } = session;
 const requests = createRequests();
-const scroller = mountScroller(log, byId("log-content"), { moved: () => drawStatus(), nearTop: () => void pageOlder() });
+const scroller = mountScroller(log, byId("log-content"), {
+  moved: () => drawStatus(),
+  nearTop: () => void pageOlder(),
+});
 const transcript = mountTranscript(byId("turns"), { session, redraw: draw });
-const header = mountHeader(byId("header"), { session, command: (name) => tellShell({ kind: "command", name }), makeDefaults: (options) => tellShell({ kind: "defaults", options }), toggleRail, copyConversation: () => void copyConversation() });
-const banners = mountBanners(byId("banners"), { session, reconnect, retry: () => tellShell({ kind: "retry" }) });
-const drawStatus = mountStatusLine(byId("status-line"), { session, isAway: scroller.isAway, toEnd: scroller.follow, act, note: () => (Date.now() < escapeUntil ? "Esc again to stop" : "") });
+const header = mountHeader(byId("header"), {
+  session,
+  command: (name) => sendToShell({ kind: "command", name }),
+  makeDefaults: (options) => sendToShell({ kind: "defaults", options }),
+  toggleRail,
+  copyConversation: () => void copyConversation(),
+});
+const banners = mountBanners(byId("banners"), { session, reconnect, retry: () => sendToShell({ kind: "retry" }) });
+const drawStatus = mountStatusLine(byId("status-line"), {
+  session,
+  isAway: scroller.isAway,
+  toEnd: scroller.follow,
+  act,
+  note: () => (Date.now() < escapeUntil ? "Esc again to stop" : ""),
+});
 const composer = mountComposer(byId("composer"), { session, send, stop, setOption });
 const plan = mountPlan({ rail: byId("rail"), strip: byId("plan-strip") }, { session, reveal });
 
@@ -82,7 +97,9 @@ function drawEmpty() {
   empty.hidden = !nothing && (loaded || !waited || failed !== null);
   older.hidden = !state.more;
   if (empty.hidden || !context) return;
-  const key = nothing ? `ready ${context.session.cliType} ${context.project?.name} ${state.facts.commands?.length ?? 0}` : "skeleton";
+  const key = nothing
+    ? `ready ${context.session.cliType} ${context.project?.name} ${state.facts.commands?.length ?? 0}`
+    : "skeleton";
   if (empty.dataset.key === key) return;
   empty.dataset.key = key;
   reconcile(empty, nothing ? readyPage() : [1, 2, 3].map(() => h("div", { class: "skeleton" })));
@@ -91,9 +108,17 @@ function drawEmpty() {
 function readyPage() {
   const { context, facts } = state;
   if (!context) return [];
-  return [h("span", { class: "state-tile" }, mark(context.session.cliType)), h("h2", {}, `${agentName(context)} in ${context.project?.name ?? "this project"}`),
-    h("p", {}, ...(isDemo(context.session.cliType) ? ["There is no model behind it. Send ", h("code", {}, "tour"), " to see everything it can show."] : ["Describe the task. The first message becomes the title."])),
-    h("p", { class: "hints" }, ...(facts.commands?.length ? [h("kbd", { class: "kbd" }, "/"), "commands"] : []), h("kbd", { class: "kbd" }, "⇧ ↵"), "new line")];
+  return [
+    h("span", { class: "state-tile" }, mark(context.session.cliType)),
+    h("h2", {}, `${agentName(context)} in ${context.project?.name ?? "this project"}`),
+    h("p", {}, ...(isDemo(context.session.cliType)
+      ? ["There is no model behind it. Send ", h("code", {}, "tour"), " to see everything it can show."]
+      : ["Describe the task. The first message becomes the title."])),
+    h("p", { class: "hints" },
+      ...(facts.commands?.length ? [h("kbd", { class: "kbd" }, "/"), "commands"] : []),
+      h("kbd", { class: "kbd" }, "⇧ ↵"),
+      "new line"),
+  ];
 }
 
 /** @param {string} text @returns {Promise<boolean>} */
@@ -103,13 +128,13 @@ async function send(text) {
   const answer = await requests.ask({ type: "session:send", sessionId: sessionId(), content: text });
   if (answer.type !== "error") return true;
   session.set({ pending: null });
-  tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
   return false;
 }
 
 async function stop() {
   escapeUntil = 0;
-  if (session.running()) await tellIfFailed(requests.ask({ type: "session:cancel", sessionId: sessionId() }));
+  if (session.running()) await reportIfFailed(requests.ask({ type: "session:cancel", sessionId: sessionId() }));
 }
 
 async function reconnect() {
@@ -121,13 +146,13 @@ async function reconnect() {
 
 /** @param {string} optionId @param {string} value */
 function setOption(optionId, value) {
-  void tellIfFailed(requests.ask({ type: "session:set-option", sessionId: sessionId(), optionId, value }));
+  void reportIfFailed(requests.ask({ type: "session:set-option", sessionId: sessionId(), optionId, value }));
 }
 
 /** @param {Promise<import("../shared/messages.js").ServerFrame>} asked */
-async function tellIfFailed(asked) {
+async function reportIfFailed(asked) {
   const answer = await asked;
-  if (answer.type === "error") tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  if (answer.type === "error") sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
 }
 
 /** @param {"cancel" | "restart" | "retry"} what */
@@ -149,11 +174,11 @@ async function pageOlder() {
     drawAll();
   });
   if (answer.type !== "error") return void (paging = false);
-  if (state.online) tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  if (state.online) sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
   setTimeout(() => {
     paging = false;
     if (scroller.isNearTop()) void pageOlder();
-  }, PAGE_AGAIN_MS);
+  }, PAGE_RETRY_MS);
 }
 
 /** @param {string} itemId */
@@ -177,20 +202,32 @@ async function showWhole(button) {
   const itemId = button.closest(".tool")?.getAttribute("data-item") ?? "";
   const answer = await requests.ask({ type: "session:output", sessionId: sessionId(), itemId });
   if (answer.type === "session:output" && body instanceof HTMLElement) drawWhole(body, answer.html);
-  else if (answer.type === "error") tellShell({ kind: "say", text: answer.message, detail: answer.detail ?? null });
+  else if (answer.type === "error") {
+    sendToShell({ kind: "report", text: answer.message, detail: answer.detail ?? null });
+  }
 }
 
 /** @param {string} text @param {HTMLElement} node */
-async function copyOrSay(text, node) {
-  if (!(await copyText(text, node))) tellShell({ kind: "say", text: "Could not copy", detail: null });
+async function copyOrReport(text, node) {
+  if (!(await copyText(text, node))) sendToShell({ kind: "report", text: "Could not copy", detail: null });
 }
 
-/** Everything that was said, also what this page has not loaded, oldest first. @returns {Promise<import("./session.js").Item[]>} */
+/**
+ * All items of the conversation, oldest first, including those this page has not loaded.
+ * @returns {Promise<import("./session.js").Item[]>}
+ */
 async function wholeHistory() {
   const items = state.turns.flatMap((turn) => turn.items.flatMap((id) => state.items.get(id) ?? []));
   for (let more = state.more; more && items[0]; ) {
-    const answer = await requests.ask({ type: "session:page", sessionId: sessionId(), before: items[0].itemId, limit: COPY_PAGE_ITEMS });
-    if (answer.type !== "session:page") throw new Error(answer.type === "error" ? answer.message : "Could not load the conversation");
+    const answer = await requests.ask({
+      type: "session:page",
+      sessionId: sessionId(),
+      before: items[0].itemId,
+      limit: COPY_PAGE_ITEMS,
+    });
+    if (answer.type !== "session:page") {
+      throw new Error(answer.type === "error" ? answer.message : "Could not load the conversation");
+    }
     items.unshift(...answer.entries.map((entry) => mergeUpsert(undefined, entry)));
     more = answer.more && answer.entries.length > 0;
   }
@@ -202,10 +239,11 @@ async function copyConversation() {
   if (!context) return;
   const records = new Map(state.turns.map((turn) => [turn.id, turn.record]));
   const place = { root: context.project?.path ?? "", home: context.home };
-  const coming = wholeHistory().then((items) => conversationMarkdown({ title: context.session.title, agent: agentName(context), place, items, records }));
-  const copied = await copyComing(coming).catch(() => false);
-  if (copied) tellShell({ kind: "command", name: "conversation-copied" });
-  else tellShell({ kind: "say", text: "Could not copy the conversation", detail: null });
+  const coming = wholeHistory().then((items) =>
+    conversationMarkdown({ title: context.session.title, agent: agentName(context), place, items, records }));
+  const copied = await copyPromised(coming).catch(() => false);
+  if (copied) sendToShell({ kind: "command", name: "conversation-copied" });
+  else sendToShell({ kind: "report", text: "Could not copy the conversation", detail: null });
 }
 
 log.addEventListener("click", (event) => {
@@ -216,22 +254,29 @@ log.addEventListener("click", (event) => {
   const whole = closest(event, '[data-do="show-whole"]');
   if (whole) void showWhole(whole);
   const place = closest(event, "a.ref");
-  if (place) void copyOrSay(place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""), place);
+  if (place) void copyOrReport(
+    place.dataset.line ? `${place.dataset.path}:${place.dataset.line}` : (place.dataset.path ?? ""),
+    place,
+  );
 });
 
 const nothingHasFocus = () => document.activeElement === document.body || document.activeElement === null;
 
 addEventListener("keydown", (event) => {
   const shortcut = shortcutOf(event);
-  // Text typed before anything has focus is meant for the agent; the key goes on to where focus is now.
-  if (!shortcut && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && nothingHasFocus()) composer.focus();
+  // Text typed while nothing has focus is meant for the agent: focusing the input makes the key go there.
+  if (!shortcut && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && nothingHasFocus()) {
+    composer.focus();
+  }
   if (shortcut) {
     event.preventDefault();
-    const name = shortcut.name === "region" ? (composer.hasFocus() ? "region-from-input" : "region-from-log") : shortcut.name;
+    const name = shortcut.name === "region"
+      ? (composer.hasFocus() ? "region-from-input" : "region-from-log")
+      : shortcut.name;
     if (name === "rail") toggleRail();
-    else tellShell({ kind: "shortcut", name, index: shortcut.index ?? null });
+    else sendToShell({ kind: "shortcut", name, index: shortcut.index ?? null });
   } else if (event.key === "Escape" && !event.defaultPrevented && session.running()) {
-    // Who writes may mean the text; anywhere else the key means the turn.
+    // In the input, Esc may be meant for the text; elsewhere it stops the turn.
     if (!composer.hasFocus() || Date.now() < escapeUntil) void stop();
     else {
       escapeUntil = Date.now() + ESCAPE_MS;
@@ -246,7 +291,7 @@ addEventListener("resize", () => {
   draw();
 });
 
-/** The page may have been loaded long before it gets its session. */
+/** The page may be preloaded long before it gets a session. */
 function begin() {
   railWanted = load("rail-hidden") !== true;
   setTimeout(() => {
@@ -255,7 +300,7 @@ function begin() {
   }, SKELETON_MS);
 }
 
-hearShell((message) => {
+listenToShell((message) => {
   switch (message.kind) {
     case "context":
       if (!state.context) begin();
@@ -267,12 +312,12 @@ hearShell((message) => {
     case "theme": return showTheme(message.theme);
     case "focus":
       if (message.target === "log") return log.focus();
-      // `lost`: only what nothing else in here has.
+      // `lost`: focus the input only if nothing else in this page has focus.
       return message.target === "input" || nothingHasFocus() ? composer.focus() : undefined;
     case "command":
       if (message.name === "rail") toggleRail();
       if (message.name === "copy-conversation") {
-        // The palette had the focus, and only a page that has it may write to the clipboard.
+        // The palette had focus, and only the focused page may write to the clipboard.
         window.focus();
         void copyConversation();
       }
@@ -289,4 +334,4 @@ setInterval(() => {
   transcript.tick(Date.now());
 }, 1000);
 root.dataset.ready = "";
-tellShell({ kind: "ready" });
+sendToShell({ kind: "ready" });

@@ -1,5 +1,5 @@
-// options.js: what can be switched at an agent. Mode and model have a menu each; all others are in one menu under their names, and
-// where there is little room one menu holds everything.
+// options.js: the agent's options. Mode and model have a menu each; all others share one menu. In a narrow window one
+// menu holds everything.
 import { closest, h, reconcile } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { openMenu } from "../shared/menu.js";
@@ -20,13 +20,17 @@ export function mountOptions(root, { session, setOption }) {
   let drawn = "";
   let off = false;
 
-  const offered = () => (session.state.facts.options ?? []).filter(({ choices }) => choices.length > 0).sort((a, b) => ORDER.indexOf(a.category) - ORDER.indexOf(b.category));
-  /** Those with a button of their own. @param {ConfigOption} option */
+  const offered = () => (session.state.facts.options ?? [])
+    .filter(({ choices }) => choices.length > 0)
+    .sort((a, b) => ORDER.indexOf(a.category) - ORDER.indexOf(b.category));
+  /** Options with their own button. @param {ConfigOption} option */
   const isOwn = ({ category }) => !narrow.matches && (category === "mode" || category === "model");
 
   /** @param {ConfigOption} option @returns {MenuEntry[]} */
   const choicesOf = (option) => option.choices.map((choice) => ({
-    label: choice.name, checked: choice.value === option.value, ...(choice.description ? { note: choice.description } : {}),
+    label: choice.name,
+    checked: choice.value === option.value,
+    ...(choice.description ? { note: choice.description } : {}),
     run: () => choice.value !== option.value && setOption(option.id, choice.value),
   }));
 
@@ -35,19 +39,44 @@ export function mountOptions(root, { session, setOption }) {
     if (!button) return;
     const option = offered().find(({ id }) => id === button.dataset.option);
     if (option) openMenu(button, option.name, choicesOf(option), { wide: true, above: true });
-    else openMenu(button, "Options", offered().filter((other) => !isOwn(other)).flatMap((other) => [{ heading: other.name }, ...choicesOf(other)]), { wide: true, above: true });
+    else openMenu(button, "Options", offered()
+      .filter((other) => !isOwn(other))
+      .flatMap((other) => [{ heading: other.name }, ...choicesOf(other)]), { wide: true, above: true });
   });
   narrow.addEventListener("change", () => draw(off));
 
   /** @param {ConfigOption} option @param {boolean} disabled */
-  const ownButton = (option, disabled) => h("button", { class: "option-button", type: "button", "data-option": option.id, "aria-haspopup": "menu", "aria-expanded": "false", disabled, title: option.name, "aria-label": `${option.name}: ${valueName(option)}` },
-    icon(ICONS[option.category] ?? "switch"), h("span", { class: "truncate" }, valueName(option)), icon("chevron-down"));
+  const ownButton = (option, disabled) => h("button", {
+    class: "option-button",
+    type: "button",
+    "data-option": option.id,
+    "aria-haspopup": "menu",
+    "aria-expanded": "false",
+    disabled,
+    title: option.name,
+    "aria-label": `${option.name}: ${valueName(option)}`,
+  },
+    icon(ICONS[option.category] ?? "switch"),
+    h("span", { class: "truncate" }, valueName(option)),
+    icon("chevron-down"));
 
-  /** One for all of these, with what they are set to. @param {ConfigOption[]} options @param {boolean} disabled */
+  /**
+   * One button for several options; its title lists their values.
+   * @param {ConfigOption[]} options
+   * @param {boolean} disabled
+   */
   function sharedButton(options, disabled) {
     const values = options.map((option) => `${option.name}: ${valueName(option)}`);
     const label = values.length === 1 ? (values[0] ?? "") : "Options";
-    return h("button", { class: "option-button", type: "button", "aria-haspopup": "menu", "aria-expanded": "false", disabled, title: values.join("\n"), "aria-label": label },
+    return h("button", {
+      class: "option-button",
+      type: "button",
+      "aria-haspopup": "menu",
+      "aria-expanded": "false",
+      disabled,
+      title: values.join("\n"),
+      "aria-label": label,
+    },
       icon("switch"), h("span", { class: "truncate" }, label), icon("chevron-down"));
   }
 
@@ -59,7 +88,10 @@ export function mountOptions(root, { session, setOption }) {
     if (now === drawn) return;
     drawn = now;
     const shared = options.filter((option) => !isOwn(option));
-    reconcile(root, [...options.filter(isOwn).map((option) => ownButton(option, disabled)), ...(shared.length ? [sharedButton(shared, disabled)] : [])]);
+    reconcile(root, [
+      ...options.filter(isOwn).map((option) => ownButton(option, disabled)),
+      ...(shared.length ? [sharedButton(shared, disabled)] : []),
+    ]);
   }
   return draw;
 }

@@ -1,5 +1,5 @@
-// requests.js: what this portlet asks of the server, through the shell.
-import { tellShell } from "../shared/bus.js";
+// requests.js: this portlet's requests to the server, sent through the shell.
+import { sendToShell } from "../shared/bus.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
@@ -9,11 +9,11 @@ export function createRequests() {
   const waiting = new Map();
   let next = 1;
   return {
-    /** @param {ClientMessage} message @returns {Promise<ServerFrame>} An error is an answer too. */
+    /** @param {ClientMessage} message @returns {Promise<ServerFrame>} Resolves with errors too; never rejects. */
     ask: (message) => new Promise((resolve) => {
       const id = next++;
       waiting.set(id, resolve);
-      tellShell({ kind: "request", id, message });
+      sendToShell({ kind: "request", id, message });
     }),
     /** @param {number} id @param {ServerFrame} frame */
     answer(id, frame) {

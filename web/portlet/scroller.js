@@ -1,12 +1,12 @@
 // scroller.js: the only owner of the scroll position. Follows the end until the user scrolls up.
 
-/** Closer to the end than this counts as being there. */
+/** Closer to the end than this counts as being at the end. */
 const NEAR_PX = 50;
-/** So long after the wheel, a key or a finger, a scroll is the user's. */
-const HAND_MS = 1500;
-/** Keys that go up. */
+/** A scroll within this time after a wheel, key or touch event counts as the user's. */
+const USER_INPUT_MS = 1500;
+/** Keys that scroll up. */
 const UPWARDS = ["ArrowUp", "PageUp", "Home"];
-/** Closer to the top than this, older items are asked for. */
+/** Closer to the top than this, older items are requested. */
 const TOP_PX = 1600;
 
 /**
@@ -17,42 +17,46 @@ const TOP_PX = 1600;
 export function mountScroller(log, content, { moved, nearTop }) {
   let following = true;
   let away = false;
-  /** A pointer is pressed in the conversation: what is under it must not move. */
+  /** A pointer is pressed in the conversation: the content under it must not move. */
   let pressed = false;
   let lastTop = 0;
   let lastHeight = 0;
-  /** The height when it was last seen, and when the user last reached for the wheel, a key or the bar: the end aimed at. */
+  /** The scroll height when last measured. */
   let height = 0;
+  /** The scroll height at the user's last input: the end they were scrolling to. */
   let aimedHeight = Infinity;
-  let handAt = -HAND_MS;
+  let userInputAt = -USER_INPUT_MS;
 
   for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
     log.addEventListener(kind, () => {
-      handAt = performance.now();
+      userInputAt = performance.now();
       aimedHeight = height;
     }, { passive: true });
   }
-  // Whoever sets out upwards leaves the end at once: where text streams in, the first step of the way would be undone.
-  log.addEventListener("wheel", (event) => event.deltaY < 0 && leave(event), { passive: true });
-  log.addEventListener("keydown", (event) => (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && leave(event), { passive: true });
+  // Scrolling up stops following at once: otherwise streaming text would undo the first step.
+  log.addEventListener("wheel", (event) => event.deltaY < 0 && stopFollowing(event), { passive: true });
+  log.addEventListener("keydown", (event) =>
+    (UPWARDS.includes(event.key) || (event.key === " " && event.shiftKey)) && stopFollowing(event), { passive: true });
   log.addEventListener("pointerdown", () => (pressed = true), { passive: true });
   for (const kind of ["pointerup", "pointercancel", "blur"]) addEventListener(kind, release, { passive: true });
-  // The scroll bar tells nobody that it was let go.
+  // Releasing the scroll bar fires no event.
   addEventListener("pointermove", (event) => event.buttons === 0 && release(), { passive: true });
 
   /** @param {Event} event */
-  function leave(event) {
+  function stopFollowing(event) {
     if (!following || log.scrollTop === 0) return;
-    // A box in the conversation that can itself go up takes the step.
-    for (let node = event.target; node instanceof Element && node !== log; node = node.parentElement) if (node.scrollTop > 0) return;
+    // A scrollable box inside the conversation scrolls instead.
+    for (let node = event.target; node instanceof Element && node !== log; node = node.parentElement) {
+      if (node.scrollTop > 0) return;
+    }
     following = false;
   }
 
   function release() {
     if (!pressed) return;
     pressed = false;
-    handAt = performance.now();
-    // What was just marked is being read.
+    userInputAt = performance.now();
+    // The user has selected text and is reading it.
     if (getSelection()?.isCollapsed === false) following = false;
     if (following) toEnd();
     look();
@@ -62,16 +66,17 @@ export function mountScroller(log, content, { moved, nearTop }) {
     const top = log.scrollTop;
     height = log.scrollHeight;
     const distance = height - top - log.clientHeight;
-    // Text that comes or goes moves the view as well; that is not the user leaving.
-    const hand = pressed || performance.now() - handAt < HAND_MS;
-    const byHand = hand || height === lastHeight;
-    // Who goes down to where the end was when setting out is at the end, however much came meanwhile.
-    const isThere = distance <= NEAR_PX || (hand && top > lastTop && aimedHeight - top - log.clientHeight <= NEAR_PX);
-    // At the very end one can also be because it came nearer.
-    if (top < lastTop && byHand && distance > 1) following = false;
-    // A scroll of our own tells of itself later, when the user may have set out already.
+    // Text that is added or removed also scrolls the view; that is not the user.
+    const isUserActive = pressed || performance.now() - userInputAt < USER_INPUT_MS;
+    const byUser = isUserActive || height === lastHeight;
+    // A user who scrolls down to where the end was at their last input is at the end, however much was added since.
+    const isThere = distance <= NEAR_PX
+      || (isUserActive && top > lastTop && aimedHeight - top - log.clientHeight <= NEAR_PX);
+    // At the very end, `top` may have shrunk because the content did.
+    if (top < lastTop && byUser && distance > 1) following = false;
+    // The event of our own scroll arrives late, when the user may already be scrolling.
     else if (isThere && !pressed && top > lastTop) following = true;
-    else if (following && !byHand && distance > NEAR_PX) return toEnd();
+    else if (following && !byUser && distance > NEAR_PX) return toEnd();
     lastTop = top;
     if (top < TOP_PX) nearTop();
     look();
@@ -93,7 +98,7 @@ export function mountScroller(log, content, { moved, nearTop }) {
 
   // Whatever makes the conversation or the window change its height, the end stays in view.
   const observer = new ResizeObserver(() => {
-    // The room the scroll bar takes is taken off the margins, so that conversation and input stand in one line.
+    // The margins shrink by the width of the scroll bar, so that conversation and input stay aligned.
     const gutter = `${(log.offsetWidth - log.clientWidth) / 2}px`;
     if (content.style.getPropertyValue("--gutter") !== gutter) content.style.setProperty("--gutter", gutter);
     if (following && !pressed) return toEnd();
@@ -106,7 +111,7 @@ export function mountScroller(log, content, { moved, nearTop }) {
   return {
     /** The view is above the end. */
     isAway: () => away,
-    /** Older items will soon be wanted. */
+    /** Older items will soon be needed. */
     isNearTop: () => log.scrollTop < TOP_PX,
     follow() {
       following = true;
@@ -114,7 +119,7 @@ export function mountScroller(log, content, { moved, nearTop }) {
       toEnd();
       moved();
     },
-    /** Writes above the view without moving what is in view. @param {() => void} write */
+    /** Inserts content above the view without moving what is in view. @param {() => void} write */
     keepPlace(write) {
       const before = log.scrollHeight;
       const top = log.scrollTop;

@@ -1,6 +1,6 @@
-// session.js: one session as this portlet knows it. Messages change it at once; who draws is told once per frame.
+// session.js: this portlet's copy of its session. Messages change it at once; `changed` schedules a redraw.
 import { mergeUpsert } from "../shared/patch.js";
-import { renamedOf } from "./same.js";
+import { renamedOf } from "./match-items.js";
 
 /** @typedef {import("../shared/patch.js").Item} Item */
 /** @typedef {import("../shared/protocol.js").Upsert} Upsert */
@@ -10,7 +10,10 @@ import { renamedOf } from "./same.js";
 /** @typedef {import("../shared/protocol.js").ErrorMessage} ErrorMessage */
 /** @typedef {import("../shared/bus.js").Context} Context */
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
-/** A turn and its items in order; `record` is missing for items whose turn we know nothing of. @typedef {{ id: string, items: string[], record?: TurnRecord }} Turn */
+/**
+ * A turn and its items in order; `record` is missing if the server sent none for the turn.
+ * @typedef {{ id: string, items: string[], record?: TurnRecord }} Turn
+ */
 /** @typedef {ReturnType<typeof createSession>} Session */
 
 /** @param {() => void} changed */
@@ -24,23 +27,31 @@ export function createSession(changed) {
     turns: [],
     /** @type {SessionFacts} */
     facts: {},
-    /** Counts changes to edits, so that the list of changed files is made only when it may differ. */
+    /** Counts changes to edits, so that the list of changed files is rebuilt only when needed. */
     edits: 0,
     /** There are older items. */
     more: false,
     loaded: false,
     online: true,
-    /** Since the server was away, it has not said how this session stands. */
+    /** The server has not sent this session's state since the connection was lost. */
     stale: false,
     /** Why it could not be loaded. @type {ErrorMessage | null} */
     failed: null,
-    /** The last error that came without being asked for. @type {ErrorMessage | null} */
+    /** The last error that answers no request. @type {ErrorMessage | null} */
     error: null,
-    /** A message on its way, not yet confirmed. @type {string | null} */
+    /** A message being sent, not yet confirmed. @type {string | null} */
     pending: null,
   };
-  /** What changed since it was last drawn. `all` when the whole was said anew; what of it was there before, under other ids, is in `renamed`. */
-  const dirty = { all: false, renamed: /** @type {import("./same.js").Renamed[]} */ ([]), items: /** @type {Set<string>} */ (new Set()), turns: /** @type {Set<string>} */ (new Set()) };
+  /**
+   * What changed since the last draw. `all`: the whole history was replaced; `renamed` maps items that were already
+   * shown under other ids.
+   */
+  const dirty = {
+    all: false,
+    renamed: /** @type {import("./match-items.js").Renamed[]} */ ([]),
+    items: /** @type {Set<string>} */ (new Set()),
+    turns: /** @type {Set<string>} */ (new Set()),
+  };
   /** @type {Map<string, Turn>} */
   const turnById = new Map();
 
@@ -78,10 +89,27 @@ export function createSession(changed) {
   /** @param {TurnEvent} event */
   function applyTurn(event) {
     const before = turn(event.turnId).record;
-    if (event.type === "turn_started") return putRecord({ turnId: event.turnId, status: "running", startedAt: event.at, modelId: event.modelId });
+    if (event.type === "turn_started") {
+      return putRecord({ turnId: event.turnId, status: "running", startedAt: event.at, modelId: event.modelId });
+    }
     const startedAt = before?.startedAt ?? event.at;
-    if (event.type === "turn_complete") putRecord({ ...before, turnId: event.turnId, status: event.status, startedAt, endedAt: event.at, ...(event.usage ? { usage: event.usage } : {}) });
-    else putRecord({ ...before, turnId: event.turnId, status: "error", startedAt, endedAt: event.at, errorCode: event.errorCode, errorMessage: event.errorMessage });
+    if (event.type === "turn_complete") putRecord({
+      ...before,
+      turnId: event.turnId,
+      status: event.status,
+      startedAt,
+      endedAt: event.at,
+      ...(event.usage ? { usage: event.usage } : {}),
+    });
+    else putRecord({
+      ...before,
+      turnId: event.turnId,
+      status: "error",
+      startedAt,
+      endedAt: event.at,
+      errorCode: event.errorCode,
+      errorMessage: event.errorMessage,
+    });
   }
 
   function clear() {
@@ -101,10 +129,12 @@ export function createSession(changed) {
       state.facts = {};
       state.more = history.more;
     }
-    // A turn is shown where its items are; one without any on this page only if it still runs.
+    // A turn is shown where its items are; one without items on this page only if it is running.
     history.entries.forEach(put);
     if (fresh) dirty.renamed.push(renamedOf({ items, turns }, state));
-    for (const record of history.turns) if (turnById.has(record.turnId) || record.status === "running") putRecord(record);
+    for (const record of history.turns) {
+      if (turnById.has(record.turnId) || record.status === "running") putRecord(record);
+    }
     Object.assign(state.facts, history.facts);
     if (state.context) state.context = { ...state.context, session: history.session };
     state.loaded = true;
@@ -113,7 +143,7 @@ export function createSession(changed) {
     state.pending = null;
   }
 
-  /** Older items, above what is there. @param {Upsert[]} entries @param {boolean} more */
+  /** Adds older items at the top. @param {Upsert[]} entries @param {boolean} more */
   function prepend(entries, more) {
     const fresh = entries.filter(({ itemId }) => !state.items.has(itemId));
     for (const upsert of [...fresh].reverse()) {
@@ -140,7 +170,10 @@ export function createSession(changed) {
         break;
       case "session:state": {
         const { attention, continuity, hangs, lastActiveAt, reason, since } = frame;
-        if (context) state.context = { ...context, session: { ...context.session, attention, continuity, hangs, lastActiveAt, reason, since } };
+        if (context) state.context = {
+          ...context,
+          session: { ...context.session, attention, continuity, hangs, lastActiveAt, reason, since },
+        };
         break;
       }
       case "agent:status":
@@ -161,9 +194,9 @@ export function createSession(changed) {
       if (!state.online) state.stale = true;
       changed();
     },
-    /** The turn that runs, as far as the server says so. */
+    /** The running turn, if the server reports one. */
     running: () => (state.stale ? undefined : state.turns.findLast((one) => one.record?.status === "running")),
-    /** The newest item's kind says what the agent is at. */
+    /** The newest item shows what the agent is doing. */
     lastItem: () => state.items.get(state.turns.at(-1)?.items.at(-1) ?? ""),
     drawn() {
       dirty.all = false;

@@ -1,11 +1,21 @@
-// tool-body.js: what a tool call shows when it is open: what it printed, changed, read or was told.
+// tool-body.js: what a tool call shows when it is open: its output, changes, files or result.
 import { h, setText } from "../shared/dom.js";
+import { takeBlockChange, WHOLE } from "../shared/patch.js";
 import { addCopyButtons, showBlocks, showSection } from "./html.js";
 import { noteLiveOutput, sendsLiveOutput } from "./live-output.js";
-import { kindOf, stateOf } from "./tool-words.js";
+import { kindOf, stateOf } from "./tool-labels.js";
 
 /** @typedef {import("./tool.js").ToolItem} ToolItem */
-/** What each body shows now; `whole` is the item that is shown uncut. @type {WeakMap<HTMLElement, { item: ToolItem | null, whole: ToolItem | null, sections: unknown, blocks: string[], text: string }>} */
+/**
+ * What each body shows now; `whole` is the item that is shown in full.
+ * @type {WeakMap<HTMLElement, {
+ *   item: ToolItem | null,
+ *   whole: ToolItem | null,
+ *   sections: unknown,
+ *   blocks: string[],
+ *   text: string,
+ * }>}
+ */
 const shown = new WeakMap();
 /** Lines of plain output that stay in the page. */
 const LINES_MAX = 2000;
@@ -17,13 +27,18 @@ const LINES_MAX = 2000;
  */
 export function drawBody(body, item, cliType) {
   const now = shown.get(body) ?? { item: null, whole: null, sections: undefined, blocks: [], text: "" };
-  if (!shown.has(body)) body.append(h("div", { class: "tool-sections" }), h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }), h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }), h("p", { class: "tool-silent", hidden: true }));
+  if (!shown.has(body)) body.append(
+    h("div", { class: "tool-sections" }),
+    h("div", { class: "terminal tool-output", tabindex: 0, role: "group", "aria-label": "Output" }),
+    h("button", { class: "show-whole", type: "button", "data-do": "show-whole" }),
+    h("p", { class: "tool-silent", hidden: true }),
+  );
   shown.set(body, now);
   if (now.whole === item) return;
   now.item = item;
   const [sections, output, more, silent] = /** @type {HTMLElement[]} */ ([...body.children]);
   if (!sections || !output || !more || !silent) return;
-  // More came of what was shown whole: it is cut again, and can be had again.
+  // An item that was shown in full has grown: it is cut again, and can be shown in full again.
   if (now.whole) {
     output.replaceChildren();
     Object.assign(now, { whole: null, sections: undefined, blocks: [], text: "" });
@@ -37,32 +52,42 @@ export function drawBody(body, item, cliType) {
       return node;
     }));
   }
-  const hasOutput = (item.sections ?? []).some(({ kind }) => kind === "output");
   const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 20;
-  if (item.html.length) showBlocks(output, item.html, now.blocks);
-  else if (!hasOutput) drawText(output, faultText(item), now);
-  output.hidden = item.html.length === 0 && (hasOutput || faultText(item) === "");
-  drawSilence(silent, item, cliType, hasOutput || !output.hidden);
+  if (item.html.length) showBlocks(output, item.html, now.blocks, takeBlockChange(item));
+  else drawText(output, failureText(item), now);
+  output.hidden = item.html.length === 0 && failureText(item) === "";
+  drawSilence(silent, item, cliType, !output.hidden);
   if (atEnd && stateOf(item) === "running") output.scrollTop = output.scrollHeight;
   const cut = (item.sections ?? []).reduce((sum, { cutLines }) => sum + (cutLines ?? 0), 0);
   more.hidden = cut === 0 && !item.html.some((line) => line.startsWith('<div class="cut"'));
   more.textContent = cut ? `Show all (${cut.toLocaleString()} more lines)` : "Show all";
 }
 
-/** A command that prints nothing while it runs: some agents send nothing before its end. @param {HTMLElement} node @param {ToolItem} item @param {string} cliType @param {boolean} prints */
+/**
+ * The note for a running command without output: some agents send output only at the end.
+ * @param {HTMLElement} node
+ * @param {ToolItem} item
+ * @param {string} cliType
+ * @param {boolean} prints
+ */
 function drawSilence(node, item, cliType, prints) {
   const isRunning = stateOf(item) === "running" && kindOf(item) === "execute";
   if (isRunning && prints) noteLiveOutput(cliType);
   node.hidden = !isRunning || prints;
-  if (!node.hidden) setText(node, sendsLiveOutput(cliType) ? "No output yet" : "No output until it ends");
+  if (!node.hidden) setText(node, sendsLiveOutput(cliType) ? "No output yet" : "Output appears when it ends");
 }
 
-/** What was printed; for a failure without a word, the reason we have. @param {ToolItem} item */
-function faultText(item) {
+/** The output; for a failure without output, the reason we have. @param {ToolItem} item */
+function failureText(item) {
   return item.text || (stateOf(item) === "failed" ? (item.errorMessage ?? "Failed without a message") : "");
 }
 
-/** Output that came as text: its newest lines. @param {HTMLElement} output @param {string} text @param {{ text: string }} now */
+/**
+ * Draws plain-text output: its newest lines.
+ * @param {HTMLElement} output
+ * @param {string} text
+ * @param {{ text: string }} now
+ */
 function drawText(output, text, now) {
   if (text === now.text) return;
   const lines = text.split("\n");
@@ -70,7 +95,11 @@ function drawText(output, text, now) {
   now.text = text;
 }
 
-/** Puts all there is in place of what was cut. @param {HTMLElement} body @param {string[]} html Of each section, then of what was printed. */
+/**
+ * Shows the full output in place of the cut one.
+ * @param {HTMLElement} body
+ * @param {string[]} html Of each section, then of what was printed.
+ */
 export function drawWhole(body, html) {
   const now = shown.get(body);
   const [sections, output, more] = /** @type {HTMLElement[]} */ ([...body.children]);
@@ -82,6 +111,6 @@ export function drawWhole(body, html) {
   }
   output.hidden = html.length === 0;
   output.replaceChildren();
-  showBlocks(output, html, (now.blocks = []));
+  showBlocks(output, html, (now.blocks = []), WHOLE);
   more.hidden = true;
 }

@@ -3,14 +3,14 @@ import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, setGlyph, setIcon } from "../shared/icons.js";
 import { duration, elapsed } from "../shared/time.js";
 import { drawBody } from "./tool-body.js";
-import { isQuiet, kindOf, linesRead, permissionWords, stateOf, timeOf, wordsOf } from "./tool-words.js";
+import { isQuiet, kindOf, linesRead, permissionLabel, stateOf, timeOf, labelOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Extract<Item, { type: "tool_call" }>} ToolItem */
 /** @typedef {{ root: string, home: string }} Place */
-/** What the user chose for a call, over what would be. @type {WeakMap<HTMLElement, boolean>} */
-const chosen = new WeakMap();
-/** Lines of a diff that stay open. */
+/** Whether the user opened or closed a call, overriding the default. @type {WeakMap<HTMLElement, boolean>} */
+const userToggled = new WeakMap();
+/** Diffs up to this many lines are open by default. */
 const DIFF_LINES_MAX = 24;
 
 /** @param {string} itemId */
@@ -20,10 +20,12 @@ export function createTool(itemId) {
   return h("div", { class: "tool", "data-item": itemId },
     h("button", { class: "tool-head", type: "button", "aria-expanded": "false", "data-do": "toggle-tool" },
       icon("wrench"),
-      h("span", { class: "tool-verb" }), h("span", { class: "tool-target truncate" }), h("span", { class: "tool-detail" }),
+      h("span", { class: "tool-verb" }),
+      h("span", { class: "tool-target truncate" }),
+      h("span", { class: "tool-detail" }),
       h("span", { class: "tool-end" },
         h("span", { class: "tool-added" }), h("span", { class: "tool-removed" }), h("span", { class: "tool-time" }),
-        glyph("working"), icon("check"), h("span", { class: "tool-fault" })),
+        glyph("working"), icon("check"), h("span", { class: "tool-failure" })),
       chevron),
     h("div", { class: "tool-nested" }),
     h("div", { class: "tool-body", hidden: true }));
@@ -36,24 +38,24 @@ export function createTool(itemId) {
  */
 export function updateTool(node, item, { place, cliType, isLast, now }) {
   const state = stateOf(item);
-  const words = wordsOf(item, place);
+  const label = labelOf(item, place);
   const head = /** @type {HTMLElement} */ (node.firstElementChild);
   const [picture, verb, target, detail, end] = [...head.children];
   setAttribute(node, "data-form", isQuiet(item) ? "row" : "box");
   setAttribute(node, "data-state", state);
   setAttribute(node, "data-kind", kindOf(item));
-  if (picture instanceof SVGElement) setIcon(picture, words.icon);
-  if (verb) setText(verb, words.verb);
+  if (picture instanceof SVGElement) setIcon(picture, label.icon);
+  if (verb) setText(verb, label.verb);
   if (target) {
-    setText(target, words.target);
-    setAttribute(target, "title", words.target);
-    target.classList.toggle("mono", words.isCode);
+    setText(target, label.target);
+    setAttribute(target, "title", label.target);
+    target.classList.toggle("mono", label.isCode);
   }
-  if (detail) setText(detail, [linesRead(item), permissionWords(item)].filter(Boolean).join(" · "));
+  if (detail) setText(detail, [linesRead(item), permissionLabel(item)].filter(Boolean).join(" · "));
   if (end) drawEnd(end, item, now);
-  const open = chosen.get(node) ?? opensByItself(item, isLast);
+  const open = userToggled.get(node) ?? opensByItself(item, isLast);
   setAttribute(head, "aria-expanded", String(open));
-  setAttribute(node, "data-chosen", chosen.get(node));
+  setAttribute(node, "data-toggled", userToggled.get(node));
   const body = /** @type {HTMLElement} */ (node.lastElementChild);
   body.hidden = !open;
   if (open) drawBody(body, item, cliType);
@@ -62,15 +64,24 @@ export function updateTool(node, item, { place, cliType, isLast, now }) {
 /** @param {Element} end @param {ToolItem} item @param {number} now */
 function drawEnd(end, item, now) {
   const state = stateOf(item);
-  const [added, removed, time, ring, check, fault] = [...end.children];
+  const [added, removed, time, ring, check, failure] = [...end.children];
   const plus = item.sections?.reduce((sum, section) => sum + (section.added ?? 0), 0) ?? 0;
   const minus = item.sections?.reduce((sum, section) => sum + (section.removed ?? 0), 0) ?? 0;
   const took = timeOf(item, now);
   const exit = item.tool?.exitCode;
   if (added) setText(added, plus ? `+${plus}` : "");
   if (removed) setText(removed, minus ? `−${minus}` : "");
-  if (time) setText(time, [exit === undefined || exit === null || state === "failed" ? "" : `exit ${exit}`, state === "running" ? elapsed(took) : took >= 50 ? duration(took) : ""].filter(Boolean).join(" · "));
-  if (ring instanceof SVGElement) setGlyph(ring, state === "running" ? "working" : state === "done" ? "idle" : "error", state === "running" ? "Running" : "");
+  if (time) {
+    setText(time, [
+      exit === undefined || exit === null || state === "failed" ? "" : `exit ${exit}`,
+      state === "running" ? elapsed(took) : took >= 50 ? duration(took) : "",
+    ].filter(Boolean).join(" · "));
+  }
+  if (ring instanceof SVGElement) setGlyph(
+    ring,
+    state === "running" ? "working" : state === "done" ? "idle" : "error",
+    state === "running" ? "Running" : "",
+  );
   ring?.classList.toggle("gone", state === "done");
   check?.classList.toggle("gone", state !== "done");
   if (check && state === "done") {
@@ -78,7 +89,11 @@ function drawEnd(end, item, now) {
     setAttribute(check, "aria-label", "Succeeded");
     setAttribute(check, "aria-hidden", null);
   }
-  if (fault) setText(fault, state === "interrupted" ? "Interrupted" : state === "failed" ? (exit ? `exit ${exit}` : item.tool?.permission?.decision === "rejected" ? "Rejected" : "Failed") : "");
+  if (failure) {
+    const isRejected = item.tool?.permission?.decision === "rejected";
+    const reason = exit ? `exit ${exit}` : isRejected ? "Rejected" : "Failed";
+    setText(failure, state === "interrupted" ? "Interrupted" : state === "failed" ? reason : "");
+  }
 }
 
 /** @param {ToolItem} item @param {boolean} isLast */
@@ -92,9 +107,10 @@ function opensByItself(item, isLast) {
 }
 
 /** @param {ToolItem} item */
-const diffLines = (item) => (item.sections ?? []).reduce((sum, { html }) => sum + html.split('class="line').length - 1, 0);
+const diffLines = (item) =>
+  (item.sections ?? []).reduce((sum, { html }) => sum + html.split('class="line').length - 1, 0);
 
-/** Seconds that go by on calls that run. @param {HTMLElement} node @param {ToolItem} item @param {number} now */
+/** Updates the elapsed time of a running call. @param {HTMLElement} node @param {ToolItem} item @param {number} now */
 export function tickTool(node, item, now) {
   const end = node.querySelector(".tool-end");
   if (end && stateOf(item) === "running") drawEnd(end, item, now);
@@ -108,6 +124,6 @@ export function toggleTool(event) {
   const head = closest(event, '[data-do="toggle-tool"]');
   const node = head?.parentElement;
   if (!head || !node?.dataset.item) return null;
-  chosen.set(node, head.getAttribute("aria-expanded") !== "true");
+  userToggled.set(node, head.getAttribute("aria-expanded") !== "true");
   return node.dataset.item;
 }

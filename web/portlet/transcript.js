@@ -2,11 +2,11 @@
 import { h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { duration } from "../shared/time.js";
-import { flow } from "./flow.js";
+import { groupItems } from "./group-items.js";
 import { answerText } from "./markdown.js";
 import { createText, notice, toggleText, updateText } from "./items.js";
 import { createTool, tickTool, toggleTool, updateTool } from "./tool.js";
-import { groupWords, stateOf, timeOf } from "./tool-words.js";
+import { groupLabel, stateOf, timeOf } from "./tool-labels.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("./session.js").Item} Item */
@@ -27,13 +27,19 @@ export function mountTranscript(root, { session, redraw }) {
   const groups = new Map();
   /** The item that was the last one when it was drawn. */
   let last = "";
-  const pending = h("section", { class: "turn" }, h("article", { class: "user-turn", "data-pending": true }, h("span", { class: "visually-hidden" }, "You: "), h("div", { class: "user-text", dir: "auto" })));
+  const pending = h("section", { class: "turn" }, h("article", { class: "user-turn", "data-pending": true },
+    h("span", { class: "visually-hidden" }, "You: "),
+    h("div", { class: "user-text", dir: "auto" })));
 
   root.addEventListener("click", (event) => {
     const id = toggleTool(event) ?? toggleText(event);
     const group = event.target instanceof Element ? event.target.closest(".group") : null;
     if (id) dirty.items.add(id);
-    else if (group instanceof HTMLElement && event.target instanceof Element && event.target.closest(".group > .tool-head")) {
+    else if (
+      group instanceof HTMLElement
+      && event.target instanceof Element
+      && event.target.closest(".group > .tool-head")
+    ) {
       group.dataset.open = String(group.dataset.open !== "true");
       drawGroupOpen(group);
     }
@@ -59,11 +65,12 @@ export function mountTranscript(root, { session, redraw }) {
       chevron.classList.add("chevron");
       own = h("div", { class: "group" }, h("button", { class: "tool-head", type: "button", "aria-expanded": "false" },
         icon("layers"), h("span", { class: "tool-verb" }, "Explored"), h("span", { class: "tool-detail" }),
-        h("span", { class: "tool-end" }, h("span", { class: "tool-time" }), icon("check")), chevron), h("div", { class: "group-body", hidden: true }));
+        h("span", { class: "tool-end" }, h("span", { class: "tool-time" }), icon("check")),
+        chevron), h("div", { class: "group-body", hidden: true }));
       groups.set(key, own);
     }
     const took = calls.reduce((sum, call) => sum + timeOf(call, 0), 0);
-    setText(/** @type {Element} */ (own.querySelector(".tool-detail")), groupWords(calls));
+    setText(/** @type {Element} */ (own.querySelector(".tool-detail")), groupLabel(calls));
     setText(/** @type {Element} */ (own.querySelector(".tool-time")), took >= 50 ? duration(took) : "");
     reconcile(/** @type {Element} */ (own.lastElementChild), calls.map(node));
     drawGroupOpen(own);
@@ -84,7 +91,7 @@ export function mountTranscript(root, { session, redraw }) {
       const owner = item?.parentItemId && state.items.has(item.parentItemId) ? item.parentItemId : undefined;
       return item && owner === parent ? [item] : [];
     });
-    return flow(items).map((step) => ("group" in step ? group(step.group) : node(step.item)));
+    return groupItems(items).map((step) => ("group" in step ? group(step.group) : node(step.item)));
   }
 
   /** @param {Turn} turn */
@@ -98,14 +105,18 @@ export function mountTranscript(root, { session, redraw }) {
     setAttribute(own, "aria-busy", status === "running" ? "true" : null);
     const children = steps(turn.items, undefined);
     if (status === "cancelled") children.push(endNote(own, "info", "Stopped", "note"));
-    if (status === "error") children.push(endNote(own, "info", `Turn failed: ${turn.record?.errorMessage ?? "no reason was given"}`, "error"));
+    if (status === "error") children.push(
+      endNote(own, "info", `Turn failed: ${turn.record?.errorMessage ?? "no reason given"}`, "error"),
+    );
     if (status !== "running" && answerText(itemsOf(turn))) children.push(copyButton(own));
     reconcile(own, children);
     if (status === "error") turn.items.forEach((id) => dropRepeatedError(nodes.get(id), turn.record?.errorMessage));
     for (const id of turn.items) {
       const item = state.items.get(id);
       const owner = nodes.get(id);
-      if (item?.type === "tool_call" && item.tool?.kind === "agent" && owner) reconcile(/** @type {Element} */ (owner.querySelector(":scope > .tool-nested")), steps(turn.items, id));
+      if (item?.type === "tool_call" && item.tool?.kind === "agent" && owner) {
+        reconcile(/** @type {Element} */ (owner.querySelector(":scope > .tool-nested")), steps(turn.items, id));
+      }
     }
     return own;
   }
@@ -116,16 +127,20 @@ export function mountTranscript(root, { session, redraw }) {
   /** @param {HTMLElement} own */
   function copyButton(own) {
     const known = own.querySelector(":scope > .copy-answer");
-    return known instanceof HTMLElement ? known : h("button", { class: "copy-answer", type: "button", "data-do": "copy-answer" }, icon("copy"), h("span", { "data-copy-label": true }, "Copy answer"));
+    return known instanceof HTMLElement ? known : h("button", {
+      class: "copy-answer",
+      type: "button",
+      "data-do": "copy-answer",
+    }, icon("copy"), h("span", { "data-copy-label": true }, "Copy answer"));
   }
 
-  /** @param {HTMLElement} own @param {string} picture @param {string} words @param {string} kind */
-  function endNote(own, picture, words, kind) {
+  /** @param {HTMLElement} own @param {string} picture @param {string} text @param {string} kind */
+  function endNote(own, picture, text, kind) {
     const known = own.querySelector(":scope > .turn-end");
-    if (known instanceof HTMLElement && known.dataset.words === words) return known;
-    const made = notice(picture, words, kind);
+    if (known instanceof HTMLElement && known.dataset.text === text) return known;
+    const made = notice(picture, text, kind);
     made.classList.add("turn-end");
-    made.dataset.words = words;
+    made.dataset.text = text;
     return made;
   }
 
@@ -136,20 +151,30 @@ export function mountTranscript(root, { session, redraw }) {
     if (!item || !own) return;
     if (item.type !== "tool_call") {
       updateText(own, item);
-      return dropRepeatedError(own, own.dataset.error && state.turns.find(({ id: turn }) => turn === item.turnId)?.record?.errorMessage);
+      return dropRepeatedError(
+        own,
+        own.dataset.error && state.turns.find(({ id: turn }) => turn === item.turnId)?.record?.errorMessage,
+      );
     }
     const place = { root: state.context?.project?.path ?? "", home: state.context?.home ?? "" };
-    updateTool(own, item, { place, cliType: state.context?.session.cliType ?? "", isLast: session.lastItem() === item, now: Date.now() });
+    updateTool(own, item, {
+      place,
+      cliType: state.context?.session.cliType ?? "",
+      isLast: session.lastItem() === item,
+      now: Date.now(),
+    });
   }
 
-  /** A call that changed its form may belong to a group now. @param {string} id */
+  /** A call whose state changed may now belong to a group. @param {string} id */
   function touchTurnOf(id) {
     const item = state.items.get(id);
     if (item?.type === "tool_call" && stateOf(item) !== "running") dirty.turns.add(item.turnId);
-    if (item && item.type !== "tool_call" && (!nodes.has(id) || (item.status === "complete" && item.text === ""))) dirty.turns.add(item.turnId);
+    if (item && item.type !== "tool_call" && (!nodes.has(id) || (item.status === "complete" && item.text === ""))) {
+      dirty.turns.add(item.turnId);
+    }
   }
 
-  /** What is still said keeps its node, and with it its place, its folding and what is selected in it. */
+  /** An item that is still there keeps its node, and with it its position, its folding and the selection in it. */
   function keepNodes() {
     for (const renamed of dirty.renamed) {
       rekey(turns, renamed.turns);
@@ -164,7 +189,7 @@ export function mountTranscript(root, { session, redraw }) {
     known.forEach((id) => dirty.turns.add(id));
   }
 
-  /** Whether a command folds depends on whether something came after it. */
+  /** A command folds once something follows it. */
   function touchLast() {
     const now = session.lastItem()?.itemId ?? "";
     if (now === last) return;
@@ -174,7 +199,7 @@ export function mountTranscript(root, { session, redraw }) {
 
   return {
     node: (/** @type {string} */ id) => nodes.get(id),
-    /** What the agent wrote in the turn that a node is part of. @param {Element} node */
+    /** The agent's text in the turn that contains a node. @param {Element} node */
     answerAt(node) {
       const id = node.closest(".turn")?.getAttribute("data-turn");
       const turn = state.turns.find((one) => one.id === id);
@@ -205,12 +230,20 @@ export function mountTranscript(root, { session, redraw }) {
   };
 }
 
-/** What ended the turn is said once, at its end. @param {HTMLElement | undefined} own @param {string | undefined} error */
+/**
+ * The error that ended a turn is shown once, at its end.
+ * @param {HTMLElement | undefined} own
+ * @param {string | undefined} error
+ */
 function dropRepeatedError(own, error) {
   if (own && error && own.dataset.error === error) delete own.dataset.error;
 }
 
-/** Nodes move to the ids their items have now. @param {Map<string, HTMLElement>} map @param {Map<string, string>} renamed */
+/**
+ * Nodes move to the ids their items have now.
+ * @param {Map<string, HTMLElement>} map
+ * @param {Map<string, string>} renamed
+ */
 function rekey(map, renamed) {
   const moved = [...renamed].flatMap(([now, was]) => {
     const own = map.get(was);

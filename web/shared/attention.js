@@ -3,7 +3,16 @@
 /** @typedef {import("./protocol.js").Attention} Attention */
 
 /** Most urgent first. @type {Attention[]} */
-export const URGENCY = ["needs_permission", "error", "finished", "working", "starting", "reconnecting", "disconnected", "idle"];
+export const URGENCY = [
+  "needs_permission",
+  "error",
+  "finished",
+  "working",
+  "starting",
+  "reconnecting",
+  "disconnected",
+  "idle",
+];
 
 /** @type {Record<Attention, string>} */
 export const NAMES = {
@@ -20,10 +29,10 @@ export const NAMES = {
 /** @param {Attention} attention */
 export const urgency = (attention) => URGENCY.indexOf(attention);
 
-/** States that wait for the user. @param {Attention} attention */
+/** States that need the user. @param {Attention} attention */
 export const needsYou = (attention) => attention === "needs_permission" || attention === "error";
 
-/** States that the user has yet to see; a finished turn waits for nobody. @param {Attention} attention */
+/** States the user has yet to see. @param {Attention} attention */
 export const isUnseen = (attention) => needsYou(attention) || attention === "finished";
 
 /**

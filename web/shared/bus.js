@@ -1,5 +1,5 @@
-// bus.js: the only owner of postMessage between windows. Shell and portlets share an origin; every message is checked for its origin,
-// for the window it came from, and for its shape.
+// bus.js: the only owner of postMessage between windows. Shell and portlets share an origin; every message is checked
+// for its origin, its source window and its shape.
 
 /** @typedef {import("./protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("./protocol.js").ErrorMessage} ErrorMessage */
@@ -10,8 +10,15 @@
 /** @typedef {Extract<import("./protocol.js").ServerMessage, { type: "agent:status" }>} AgentStatusMessage */
 
 /**
- * What a portlet must know before it can show anything.
- * @typedef {{ session: SessionSummary, agent: AgentInfo | null, project: Project | null, home: string, hasDisplay: boolean, status: AgentStatusMessage | null }} Context
+ * What a portlet needs before it can show anything.
+ * @typedef {{
+ *   session: SessionSummary,
+ *   agent: AgentInfo | null,
+ *   project: Project | null,
+ *   home: string,
+ *   hasDisplay: boolean,
+ *   status: AgentStatusMessage | null,
+ * }} Context
  */
 /**
  * @typedef {{ kind: "context", context: Context }
@@ -28,15 +35,15 @@
  * @typedef {{ kind: "ready" }
  *   | { kind: "request", id: number, message: ClientMessage }
  *   | { kind: "retry" }
- *   | { kind: "say", text: string, detail: string | null }
+ *   | { kind: "report", text: string, detail: string | null }
  *   | { kind: "shortcut", name: string, index: number | null }
  *   | { kind: "defaults", options: Record<string, string> }
  *   | { kind: "command", name: string }} ToShell
  */
 
 /**
- * Browsers handle input before posted messages. What decides where the next key goes is therefore not posted: it is
- * dispatched as an event on the other window, which handles it at once. Only pages of our own origin can do that.
+ * Browsers handle input before posted messages. Messages that decide where the next key goes are therefore dispatched
+ * as an event on the other window, which handles it at once. Only pages of our own origin can do that.
  */
 const KEY_EVENT = "liminal:keys";
 const KEY_KINDS = new Set(["shortcut", "focus"]);
@@ -60,7 +67,7 @@ const SHAPES = {
     ready: {},
     request: { id: "number", message: "object" },
     retry: {},
-    say: { text: "string" },
+    report: { text: "string" },
     shortcut: { name: "string" },
     defaults: { options: "object" },
     command: { name: "string" },
@@ -72,22 +79,26 @@ const SHAPES = {
  * @param {Record<string, Record<string, string>>} shapes
  */
 function hasShape(value, shapes) {
-  const fields = value && typeof value === "object" && typeof value.kind === "string" && Object.hasOwn(shapes, value.kind) ? shapes[value.kind] : undefined;
-  return fields !== undefined && Object.entries(fields).every(([name, kind]) => (kind === "array" ? Array.isArray(value[name]) : typeof value[name] === kind && value[name] !== null));
+  const fields = value
+    && typeof value === "object"
+    && typeof value.kind === "string"
+    && Object.hasOwn(shapes, value.kind) ? shapes[value.kind] : undefined;
+  return fields !== undefined && Object.entries(fields).every(([name, kind]) =>
+    (kind === "array" ? Array.isArray(value[name]) : typeof value[name] === kind && value[name] !== null));
 }
 
 /**
- * The shell's side: hears every portlet, and knows which one spoke.
- * @param {(source: Window, message: ToShell) => void} heard
+ * The shell's side: receives messages of every portlet, with their source.
+ * @param {(source: Window, message: ToShell) => void} onMessage
  */
-export function hearPortlets(heard) {
+export function listenToPortlets(onMessage) {
   addEventListener("message", (event) => {
     if (event.origin !== location.origin || !event.source || !hasShape(event.data, SHAPES.shell)) return;
-    heard(/** @type {Window} */ (event.source), event.data);
+    onMessage(/** @type {Window} */ (event.source), event.data);
   });
   addEventListener(KEY_EVENT, (event) => {
     const { source, message } = /** @type {CustomEvent} */ (event).detail ?? {};
-    if (source && KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.shell)) heard(source, message);
+    if (source && KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.shell)) onMessage(source, message);
   });
 }
 
@@ -95,29 +106,29 @@ export function hearPortlets(heard) {
  * @param {Window | null} portlet
  * @param {ToPortlet} message
  */
-export function tellPortlet(portlet, message) {
+export function sendToPortlet(portlet, message) {
   if (KEY_KINDS.has(message.kind)) dispatch(portlet, message);
   else portlet?.postMessage(message, location.origin);
 }
 
 /**
- * The portlet's side: hears only the shell.
- * @param {(message: ToPortlet) => void} heard
+ * The portlet's side: receives messages of the shell only.
+ * @param {(message: ToPortlet) => void} onMessage
  */
-export function hearShell(heard) {
+export function listenToShell(onMessage) {
   addEventListener("message", (event) => {
     if (event.origin !== location.origin || event.source !== parent || parent === window) return;
-    if (hasShape(event.data, SHAPES.portlet)) heard(event.data);
+    if (hasShape(event.data, SHAPES.portlet)) onMessage(event.data);
   });
   addEventListener(KEY_EVENT, (event) => {
     const { source, message } = /** @type {CustomEvent} */ (event).detail ?? {};
     if (source !== parent || parent === window) return;
-    if (KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.portlet)) heard(message);
+    if (KEY_KINDS.has(message?.kind) && hasShape(message, SHAPES.portlet)) onMessage(message);
   });
 }
 
 /** @param {ToShell} message */
-export function tellShell(message) {
+export function sendToShell(message) {
   if (parent === window) return;
   if (KEY_KINDS.has(message.kind)) dispatch(parent, message);
   else parent.postMessage(message, location.origin);
@@ -128,6 +139,6 @@ function dispatch(target, message) {
   try {
     target?.dispatchEvent(new CustomEvent(KEY_EVENT, { detail: { source: window, message } }));
   } catch {
-    // The browser shows an error page of its own in that frame. It has no keys to receive.
+    // The browser shows its own error page in that frame, which handles no keys.
   }
 }

@@ -1,7 +1,7 @@
-// demo.js: the words about the built-in demo agent, so that nobody takes it for a model.
+// demo.js: texts about the built-in demo agent, so that nobody mistakes it for a model.
 
 /** @param {string} cliType */
 export const isDemo = (cliType) => cliType === "demo";
 
-/** Where agents are offered. */
+/** Shown in lists of agents. */
 export const DEMO_NOTE = "Built in, no subscription: shows how everything looks";

@@ -5,7 +5,8 @@
 /**
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
- * @param {Record<string, string | number | boolean | null | undefined>} [attributes] `true` sets an empty one; `false`, `null` and `undefined` leave it out.
+ * @param {Record<string, string | number | boolean | null | undefined>} [attributes] `true` sets an empty one; `false`,
+ *   `null` and `undefined` omit it.
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[K]}
  */
@@ -40,8 +41,8 @@ export function setText(node, text) {
 }
 
 /**
- * Makes `nodes` the children of `root`, in order, moving as little as possible. What holds the focus is never moved, since
- * it would lose it: the others go around it.
+ * Makes `nodes` the children of `root`, in order, moving as few as possible. A node that contains the focus is
+ * never moved, since it would lose it: the others move around it.
  * @param {Element} root
  * @param {Node[]} nodes
  */
@@ -62,7 +63,7 @@ export function reconcile(root, nodes) {
 }
 
 /**
- * The nearest element up from an event's target that matches, within `root`.
+ * The nearest ancestor of an event's target that matches.
  * @param {Event} event
  * @param {string} selector
  * @returns {HTMLElement | null}
@@ -73,7 +74,7 @@ export function closest(event, selector) {
 }
 
 /**
- * The one element that must be there.
+ * The one element that must exist.
  * @param {ParentNode} root
  * @param {string} selector
  * @returns {HTMLElement}

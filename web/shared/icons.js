@@ -30,7 +30,7 @@ export function setIcon(node, name) {
   if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
 }
 
-/** Marks of agents we know, however their name is spelled; any other gets one of three shapes by its name. */
+/** Marks of known agents, whatever the case of their name; any other agent gets one of three shapes by its name. */
 const MARKS = /** @type {Record<string, string>} */ ({
   "claude-code": "agent-claude-code",
   codex: "agent-codex",

@@ -26,9 +26,17 @@ export function shortcutOf(event) {
   const modDown = isMac ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
   const navDown = isMac ? event.ctrlKey && !event.metaKey : event.altKey && !event.ctrlKey && !event.metaKey;
   if (event.key === "F6") return { name: "region", index: event.shiftKey ? -1 : 1 };
-  if (event.key === "?" && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event)) return { name: "shortcuts" };
+  if (event.key === "?" && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event)) {
+    return { name: "shortcuts" };
+  }
   // Anywhere else these keys select words.
-  if (modDown && event.shiftKey && !event.altKey && event.target instanceof Element && event.target.closest('[role="tab"]')) {
+  if (
+    modDown
+    && event.shiftKey
+    && !event.altKey
+    && event.target instanceof Element
+    && event.target.closest('[role="tab"]')
+  ) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step) return { name: "move-tab", index: step };
   }

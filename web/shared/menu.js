@@ -4,8 +4,17 @@ import { closest, h } from "./dom.js";
 import { glyph, icon } from "./icons.js";
 
 /**
- * `heading` begins a group of entries under a name of its own. `attention` is the state of the session that an entry stands for.
- * @typedef {{ label: string, icon?: string, attention?: import("./protocol.js").Attention, hint?: string, note?: string, checked?: boolean, disabled?: boolean, run: () => void }} MenuItem
+ * `heading` starts a named group of entries. `attention` is the state of the session that an entry stands for.
+ * @typedef {{
+ *   label: string,
+ *   icon?: string,
+ *   attention?: import("./protocol.js").Attention,
+ *   hint?: string,
+ *   note?: string,
+ *   checked?: boolean,
+ *   disabled?: boolean,
+ *   run: () => void,
+ * }} MenuItem
  * @typedef {MenuItem | { heading: string } | "line"} MenuEntry
  */
 
@@ -16,7 +25,11 @@ let closeOpen = null;
  * @param {HTMLElement | { x: number, y: number }} at The button it belongs to, or a point.
  * @param {string} label
  * @param {MenuEntry[]} entries
- * @param {{ wide?: boolean, above?: boolean, pinned?: number }} [options] `pinned`: so many of the first entries stay in view.
+ * @param {{
+ *   wide?: boolean,
+ *   above?: boolean,
+ *   pinned?: number,
+ * }} [options] `pinned`: this many first entries stay in view.
  */
 export function openMenu(at, label, entries, { wide = false, above = false, pinned = 0 } = {}) {
   const again = at instanceof HTMLElement && at.getAttribute("aria-expanded") === "true";
@@ -32,7 +45,8 @@ export function openMenu(at, label, entries, { wide = false, above = false, pinn
       group = menu;
       menu.append(h("hr"));
     } else if ("heading" in entry) {
-      group = h("div", { role: "group", "aria-label": entry.heading }, h("div", { class: "menu-heading", "aria-hidden": "true" }, entry.heading));
+      group = h("div", { role: "group", "aria-label": entry.heading },
+        h("div", { class: "menu-heading", "aria-hidden": "true" }, entry.heading));
       menu.append(group);
     } else group.append(item(entry, index));
   });

@@ -1,4 +1,4 @@
-// messages.js: messages as they come from the socket, checked at the edge. Types are in protocol.d.ts.
+// messages.js: checks messages as they arrive from the socket. Types are in protocol.d.ts.
 
 /** @typedef {import("./protocol.js").ServerMessage & { requestId?: string }} ServerFrame */
 
@@ -11,14 +11,21 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "project:removed": { projectId: "string" },
   "session:list": { projectId: "string", sessions: "array" },
   "session:created": { sessionId: "string", projectId: "string", session: "object" },
-  "session:history": { sessionId: "string", entries: "array", seq: "number", more: "boolean", turns: "array", facts: "object", session: "object" },
+  "session:history": {
+    sessionId: "string",
+    entries: "array",
+    seq: "number",
+    more: "boolean",
+    turns: "array",
+    facts: "object",
+    session: "object",
+  },
   "session:upsert": { sessionId: "string", seq: "number", payload: "object" },
   "session:turn": { sessionId: "string", seq: "number", payload: "object" },
   "session:page": { sessionId: "string", entries: "array", more: "boolean" },
   "session:output": { sessionId: "string", itemId: "string", html: "array" },
   "session:archived": { sessionId: "string" },
   "session:restored": { sessionId: "string", session: "object" },
-  "session:renamed": { sessionId: "string", newSessionId: "string" },
   "session:title-updated": { sessionId: "string", title: "string" },
   "session:state": { sessionId: "string", lastActiveAt: "string", attention: "string", continuity: "string" },
   "session:facts": { sessionId: "string", facts: "object" },
@@ -37,7 +44,7 @@ export const SERVER_TYPES = Object.keys(FIELDS);
 
 /**
  * @param {unknown} text
- * @returns {ServerFrame | null} `null` for what is not a message we know.
+ * @returns {ServerFrame | null} `null` for an unknown message.
  */
 export function parseServerFrame(text) {
   if (typeof text !== "string") return null;
@@ -54,7 +61,10 @@ export function parseServerFrame(text) {
  * @returns {value is ServerFrame}
  */
 export function isServerMessage(value) {
-  const fields = value && typeof value === "object" && typeof value.type === "string" && Object.hasOwn(FIELDS, value.type) ? FIELDS[value.type] : undefined;
+  const fields = value
+    && typeof value === "object"
+    && typeof value.type === "string"
+    && Object.hasOwn(FIELDS, value.type) ? FIELDS[value.type] : undefined;
   return fields !== undefined && Object.entries(fields).every(([name, kind]) => hasKind(value[name], kind));
 }
 

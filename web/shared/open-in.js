@@ -3,10 +3,13 @@
 /** @typedef {import("./protocol.js").OpenTarget} OpenTarget */
 
 /** @type {[OpenTarget, string, string][]} */
-export const OPEN_TARGETS = [["editor", "Open in editor", "pencil-square"], ["terminal", "Open terminal here", "terminal"]];
+export const OPEN_TARGETS = [
+  ["editor", "Open in editor", "pencil-square"],
+  ["terminal", "Open terminal here", "terminal"],
+];
 
-/** Said where nothing could be shown. */
-export const NO_DISPLAY = "No display where Liminal Builder runs";
+/** Why the entries are disabled. */
+export const NO_DISPLAY = "Liminal Builder runs without a display";
 
 /**
  * @param {boolean} hasDisplay

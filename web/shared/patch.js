@@ -1,12 +1,20 @@
-// patch.js: how an upsert of the `view` encoding changes what is known of an item. Pure.
+// patch.js: applies upserts of the `view` encoding to items. Pure.
 
 /** @typedef {import("./protocol.js").Upsert} Upsert */
 /** @typedef {import("./protocol.js").BlockPatch} BlockPatch */
 /**
  * An item as the page keeps it: the newest upsert with its whole text and all its rendered blocks.
- * `startedAt` is when it was first heard of, `changedAt` when it was last said to have changed: growth tells no time.
+ * `startedAt` is the time of its first upsert, `changedAt` that of the newest one with a timestamp: growth has none.
  * @typedef {Upsert & { readonly html: string[], text: string, startedAt: string, changedAt: string }} Item
  */
+
+/** Where blocks first differ: before `from` they are equal, and so are the first `keep` units of that block. */
+/** @typedef {{ from: number, keep: number }} BlockStart */
+
+/** @type {BlockStart} */
+export const WHOLE = { from: 0, keep: 0 };
+/** @type {BlockStart} */
+const NO_CHANGE = { from: Infinity, keep: 0 };
 
 /**
  * Keeps the first `from` blocks, continues block `from` after its first `keep` units, appends the rest.
@@ -23,8 +31,8 @@ export function applyBlocks(blocks, { from, keep, html }) {
 }
 
 /**
- * Two patches in a row as one, where the second goes on in the block the first ended in. So a block of any length is
- * put together once per reading, not once per message.
+ * Joins two consecutive patches if the second continues the block in which the first ended. So a block of any length
+ * is assembled once per read, not once per message.
  * @param {BlockPatch} first
  * @param {BlockPatch} second
  * @returns {BlockPatch | null}
@@ -39,30 +47,51 @@ export function joinPatches(first, second) {
 }
 
 /**
- * Two upserts of one text in a row as one, where the second goes on where the first ended. To apply it is to apply both.
+ * Joins two consecutive upserts of one text if the second continues where the first ended. Applying the result equals
+ * applying both.
  * @param {Upsert} first
  * @param {Upsert} second
  * @returns {Upsert | null}
  */
 export function joinUpserts(first, second) {
-  if (first.type === "tool_call" || second.type === "tool_call" || first.itemId !== second.itemId || first.status !== "update" || second.status !== "update") return null;
-  if (!first.blocks || !second.blocks || first.contentFrom === undefined || second.contentFrom !== first.contentFrom + first.content.length) return null;
+  if (
+    first.type === "tool_call"
+    || second.type === "tool_call"
+    || first.itemId !== second.itemId
+    || first.status !== "update"
+    || second.status !== "update"
+  ) return null;
+  if (
+    !first.blocks
+    || !second.blocks
+    || first.contentFrom === undefined
+    || second.contentFrom !== first.contentFrom + first.content.length
+  ) return null;
   const blocks = joinPatches(first.blocks, second.blocks);
   return blocks && { ...second, content: first.content + second.content, contentFrom: first.contentFrom, blocks };
 }
 
-/** The rendered blocks of an item; patches wait until somebody reads. */
+/** The rendered blocks of an item; patches are applied on read. */
 class Blocks {
   /** @type {string[]} */
   #list = [];
   /** @type {BlockPatch | null} */
   #waiting = null;
+  #change = NO_CHANGE;
 
   /** @param {BlockPatch} patch */
   add(patch) {
     const joined = this.#waiting && joinPatches(this.#waiting, patch);
     if (!joined) this.read();
     this.#waiting = joined ?? patch;
+    this.#change = earlier(this.#change, patch);
+  }
+
+  /** The first change since the last call. */
+  takeChange() {
+    const change = this.#change;
+    this.#change = NO_CHANGE;
+    return change;
   }
 
   read() {
@@ -70,6 +99,12 @@ class Blocks {
     this.#waiting = null;
     return this.#list;
   }
+}
+
+/** @param {BlockStart} a @param {BlockStart} b @returns {BlockStart} */
+function earlier(a, b) {
+  const first = a.from < b.from || (a.from === b.from && a.keep <= b.keep) ? a : b;
+  return { from: first.from, keep: first.keep };
 }
 
 /** @type {WeakMap<Item, Blocks>} */
@@ -98,3 +133,10 @@ export function mergeUpsert(known, upsert) {
   blocksOf.set(item, blocks);
   return item;
 }
+
+/**
+ * Where an item's blocks first changed since this was last called. Only the one place that draws the item may call it.
+ * @param {Item} item
+ * @returns {BlockStart}
+ */
+export const takeBlockChange = (item) => blocksOf.get(item)?.takeChange() ?? WHOLE;

@@ -27,12 +27,11 @@ export const baseName = (path) => path.replace(/\/+$/, "").split("/").pop() || p
 /** The name of the directory a path lies in. @param {string} path */
 export const parentName = (path) => baseName(path.replace(/\/+$/, "").split("/").slice(0, -1).join("/") || "/");
 
-/** The home directory, as it is typed; an empty field for a path stands for it. */
+/** The home directory as typed; an empty path field stands for it. */
 export const HOME = "~/";
 
 /**
- * The path that a text means: absolute, or below the home directory. Shells and file managers put quotes around a path that
- * is copied.
+ * The path that a text means: absolute, or below the home directory. Shells and file managers quote copied paths.
  * @param {string} text
  */
 export function pathOf(text) {

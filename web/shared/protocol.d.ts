@@ -24,7 +24,7 @@ export type SessionSummary = { id: SessionId, projectId: ProjectId, title: strin
  */
 reason?: string, continuity: Continuity, 
 /**
- * It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+ * It is disconnected because its agent, which runs, did not stop when asked to. A restart fixes that.
  */
 hangs?: boolean, 
 /**
@@ -37,7 +37,7 @@ export type SessionState = { attention: Attention,
  */
 reason?: string, continuity: Continuity, 
 /**
- * It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+ * It is disconnected because its agent, which runs, did not stop when asked to. A restart fixes that.
  */
 hangs?: boolean, 
 /**
@@ -174,7 +174,7 @@ export type Usage = { inputTokens: number, outputTokens: number, cacheReadInputT
 costUsd?: number, };
 export type ToolDetail = { kind: ToolKind, 
 /**
- * The agent's own words for what it does, if it gave any.
+ * The agent's own title for what it does, if it gave any.
  */
 title?: string, 
 /**
@@ -198,7 +198,7 @@ export type ToolContent = { "type": "diff", path: string, oldText?: string, newT
 startLine?: number, } | { "type": "file", path: string, startLine: number, text: string, } | { "type": "image", mimeType: string, data: string, } | { "type": "text", text: string, };
 export type Permission = { decision: PermissionDecision, 
 /**
- * The name of the option that was chosen, in the agent's words.
+ * The name of the option that was chosen, in the agent's wording.
  */
 option?: string, };
 export type PermissionDecision = "allowed_automatically" | "allowed_once" | "allowed_always" | "rejected" | "cancelled";
@@ -219,14 +219,14 @@ export type ToolSection = { kind: SectionKind, path?: string, html: string, adde
  * Lines left out of `html`; the whole comes by `session:output`.
  */
 cutLines?: number, };
-export type SectionKind = "diff" | "file" | "image" | "text" | "arguments" | "output";
+export type SectionKind = "diff" | "file" | "image" | "text";
 export type Upsert = { turnId: TurnId, 
 /**
- * Always there in the plain contract. On a `view` socket an `update` leaves it out: the message around it says it.
+ * Always there in the plain contract. On a `view` socket an `update` leaves it out: the message around it has it.
  */
 sessionId?: SessionId, itemId: ItemId, 
 /**
- * Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`. Left out, too, where an
+ * Like `session_id`, not sent again in an `update` on a `view` socket; so is `emitted_at`. Left out, too, where an
  * agent's history does not say when it was: no time is shown rather than a false one.
  */
 sourceTimestamp?: Timestamp, emittedAt?: Timestamp, status: UpsertStatus, errorCode?: string, errorMessage?: string, 
@@ -246,7 +246,7 @@ export type TurnStatus = "completed" | "cancelled";
 export type TurnEvent = { "type": "turn_started", turnId: TurnId, sessionId: SessionId, modelId: string, providerId: string, at: Timestamp, } | { "type": "turn_complete", turnId: TurnId, sessionId: SessionId, status: TurnStatus, usage?: Usage, at: Timestamp, } | { "type": "turn_error", turnId: TurnId, sessionId: SessionId, errorCode: string, errorMessage: string, at: Timestamp, };
 export type ErrorMessage = { code: ErrorCode, message: string, field?: string, 
 /**
- * What the agent or the system said, for those who want to know more.
+ * What the agent or the system reported, for those who want to know more.
  */
 detail?: string, sessionId?: SessionId, cliType?: CliType, 
 /**
@@ -274,13 +274,13 @@ hasDisplay: boolean, } | { "type": "project:list", projects: Array<Project>, } |
 /**
  * There are older items, to be had by `session:page`.
  */
-more: boolean, since?: number, turns: Array<TurnRecord>, facts: SessionFacts, session: SessionSummary, } | { "type": "session:upsert", sessionId: SessionId, seq: number, payload: Upsert, } | { "type": "session:turn", sessionId: SessionId, seq: number, payload: TurnEvent, } | { "type": "session:page", sessionId: SessionId, entries: Array<Upsert>, more: boolean, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, html: Array<string>, } | { "type": "session:archived", sessionId: SessionId, } | { "type": "session:restored", sessionId: SessionId, session: SessionSummary, } | { "type": "session:renamed", sessionId: SessionId, newSessionId: SessionId, } | { "type": "session:title-updated", sessionId: SessionId, title: string, } | { "type": "session:state", sessionId: SessionId, lastActiveAt: Timestamp, attention: Attention, 
+more: boolean, since?: number, turns: Array<TurnRecord>, facts: SessionFacts, session: SessionSummary, } | { "type": "session:upsert", sessionId: SessionId, seq: number, payload: Upsert, } | { "type": "session:turn", sessionId: SessionId, seq: number, payload: TurnEvent, } | { "type": "session:page", sessionId: SessionId, entries: Array<Upsert>, more: boolean, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, html: Array<string>, } | { "type": "session:archived", sessionId: SessionId, } | { "type": "session:restored", sessionId: SessionId, session: SessionSummary, } | { "type": "session:title-updated", sessionId: SessionId, title: string, } | { "type": "session:state", sessionId: SessionId, lastActiveAt: Timestamp, attention: Attention, 
 /**
  * One short line: what is asked, or what went wrong.
  */
 reason?: string, continuity: Continuity, 
 /**
- * It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+ * It is disconnected because its agent, which runs, did not stop when asked to. A restart fixes that.
  */
 hangs?: boolean, 
 /**

@@ -1,4 +1,5 @@
-// storage.js: the only owner of localStorage and sessionStorage. A value that cannot be read is as if it were not there.
+// storage.js: the only owner of localStorage and sessionStorage. A value that cannot be read counts as
+// missing.
 
 /**
  * @param {string} key
@@ -15,14 +16,14 @@ export function load(key) {
 
 /**
  * @param {string} key
- * @param {unknown} value `null` forgets it.
+ * @param {unknown} value `null` removes it.
  */
 export function save(key, value) {
   try {
     if (value === null) localStorage.removeItem(`liminal:${key}`);
     else localStorage.setItem(`liminal:${key}`, JSON.stringify(value));
   } catch {
-    // Storage that is full or switched off costs only what would have been remembered.
+    // If storage is full or disabled, the value is simply not remembered.
   }
 }
 
@@ -32,11 +33,13 @@ export function save(key, value) {
  */
 export function loadRecord(key) {
   const value = load(key);
-  return value && typeof value === "object" && !Array.isArray(value) ? /** @type {Record<string, unknown>} */ (value) : {};
+  return value && typeof value === "object" && !Array.isArray(value)
+    ? /** @type {Record<string, unknown>} */ (value)
+    : {};
 }
 
 /**
- * Hears when another window keeps something else under a key.
+ * Calls `changed` when another window stores a value under a key.
  * @param {string} key
  * @param {() => void} changed
  */
@@ -46,7 +49,7 @@ export function watch(key, changed) {
   });
 }
 
-/** What this window keeps for itself: it outlives a reload, and no other window changes it. */
+/** Values of this window alone: they survive a reload, and no other window changes them. */
 export const own = {
   /** @param {string} key @returns {unknown} */
   load(key) {
@@ -66,15 +69,15 @@ export const own = {
   },
 };
 
-/** Words that were read and sent away; forgotten with the browser's tab. */
+/** Dismissed notices; forgotten when the browser's tab is closed. */
 export const dismissed = {
   /** @returns {string[]} */
   read() {
-    const words = own.load("dismissed");
-    return Array.isArray(words) ? words.filter((word) => typeof word === "string") : [];
+    const texts = own.load("dismissed");
+    return Array.isArray(texts) ? texts.filter((text) => typeof text === "string") : [];
   },
-  /** @param {string} words */
-  add: (words) => own.save("dismissed", [...new Set([...dismissed.read(), words])]),
+  /** @param {string} text */
+  add: (text) => own.save("dismissed", [...new Set([...dismissed.read(), text])]),
 };
 
 /** The text typed but not sent, per session. */

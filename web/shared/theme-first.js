@@ -1,13 +1,13 @@
 // Sets the theme before the first paint. A plain script, because a module would run after it; it only reads the one
 // key that storage.js writes.
 (() => {
-  let chosen = null;
+  let stored = null;
   try {
-    chosen = JSON.parse(localStorage.getItem("liminal:theme") ?? "null");
+    stored = JSON.parse(localStorage.getItem("liminal:theme") ?? "null");
   } catch {
     // A browser without storage follows the system.
   }
   const light = matchMedia("(prefers-color-scheme: light)").matches;
-  const theme = chosen === "light" || chosen === "dark" ? chosen : light ? "light" : "dark";
+  const theme = stored === "light" || stored === "dark" ? stored : light ? "light" : "dark";
   document.documentElement.dataset.theme = theme;
 })();

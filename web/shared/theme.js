@@ -14,13 +14,13 @@ export function showTheme(theme) {
 }
 
 /**
- * Follows the user's choice, in whichever window it is made, and the system where there is none.
+ * Follows the user's choice, in whichever window it is made, or the system without one.
  * @param {() => void} changed
  */
 export function followTheme(changed) {
   const follow = () => {
     const before = currentTheme();
-    showTheme(chosenTheme());
+    showTheme(resolveTheme());
     if (currentTheme() !== before) changed();
   };
   system.addEventListener("change", follow);
@@ -31,24 +31,24 @@ export function followTheme(changed) {
 
 /** @returns {Choice} */
 export function themeChoice() {
-  const chosen = load("theme");
-  return chosen === "dark" || chosen === "light" ? chosen : "system";
+  const stored = load("theme");
+  return stored === "dark" || stored === "light" ? stored : "system";
 }
 
 /** @param {Choice} [choice] @returns {Theme} */
-function chosenTheme(choice = themeChoice()) {
+function resolveTheme(choice = themeChoice()) {
   if (choice !== "system") return choice;
   return system.matches ? "light" : "dark";
 }
 
 /** @param {Choice} choice */
 export function chooseTheme(choice) {
-  showTheme(chosenTheme(choice));
+  showTheme(resolveTheme(choice));
   save("theme", choice === "system" ? null : choice);
 }
 
-/** Chooses the other theme; a choice equal to the system's is no choice. */
+/** Switches to the other theme; a choice equal to the system's is stored as "system". */
 export function toggleTheme() {
   const theme = currentTheme() === "dark" ? "light" : "dark";
-  chooseTheme(theme === chosenTheme("system") ? "system" : theme);
+  chooseTheme(theme === resolveTheme("system") ? "system" : theme);
 }

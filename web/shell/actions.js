@@ -1,4 +1,4 @@
-// actions.js: what the user can have done, each with its failure shown where it belongs.
+// actions.js: the actions a user can take. Each shows its failure where it belongs.
 import { drafts } from "../shared/storage.js";
 import { RequestError } from "./socket.js";
 
@@ -10,47 +10,62 @@ import { RequestError } from "./socket.js";
 /** @typedef {ReturnType<typeof createActions>} Actions */
 
 let starts = 0;
-/** Lists of sessions that may be on their way. */
+/** How many session lists are requested at a time. */
 const LISTS_AT_ONCE = 16;
 
 /**
- * @param {{ store: Store, workspace: Workspace, toast: Toast, request: (message: ClientMessage) => Promise<ServerFrame>, open: (sessionId: string) => void, focusProject: (projectId: string) => void, added: (projectId: string) => void, prepared: () => Promise<void> }} deps
+ * @param {{
+ *   store: Store,
+ *   workspace: Workspace,
+ *   toast: Toast,
+ *   request: (message: ClientMessage) => Promise<ServerFrame>,
+ *   open: (sessionId: string) => void,
+ *   focusProject: (projectId: string) => void,
+ *   added: (projectId: string) => void,
+ *   prepared: () => Promise<void>,
+ * }} deps
  */
 export function createActions({ store, workspace, toast, request, open, focusProject, added, prepared }) {
   /** @param {unknown} reason */
-  function complain(reason) {
+  function reportError(reason) {
     const error = asError(reason);
     toast(error.message, { kind: "error", ...(error.detail ? { detail: error.detail } : {}) });
   }
 
-  /** What nobody asked for by hand: that the server is away is said elsewhere, and that a project has just gone is no news. @param {unknown} reason */
-  function complainInPassing(reason) {
-    if (!["OFFLINE", "PROJECT_NOT_FOUND"].includes(asError(reason).code)) complain(reason);
+  /**
+   * For requests that the user did not make. A lost server is reported elsewhere, and a project that was just removed
+   * needs no error.
+   * @param {unknown} reason
+   */
+  function reportUnrequested(reason) {
+    if (!["OFFLINE", "PROJECT_NOT_FOUND"].includes(asError(reason).code)) reportError(reason);
   }
 
   /** @param {string} projectId */
   async function listSessions(projectId) {
-    await request({ type: "session:list", projectId }).catch(complainInPassing);
+    await request({ type: "session:list", projectId }).catch(reportUnrequested);
   }
 
   /**
-   * Takes a removal back: the project, and the tabs that it closed.
-   * @param {import("../shared/protocol.js").Project} project @param {import("./tabs-model.js").Tabs} before @param {Set<string>} owned
+   * Undoes a removal: restores the project and the tabs that it closed.
+   * @param {import("../shared/protocol.js").Project} project
+   * @param {import("./tabs-model.js").Tabs} before
+   * @param {Set<string>} owned
    */
-  async function putBack({ id, path }, before, owned) {
+  async function undoRemove({ id, path }, before, owned) {
     try {
-      // A server that was restarted in between has forgotten the removal, but not how to add a directory.
+      // A server that was restarted since has forgotten the removal, but can still add the directory.
       await request({ type: "project:restore", projectId: id }).catch(() => request({ type: "project:add", path }));
       focusProject(id);
       await request({ type: "session:list", projectId: id });
       workspace.restore(before, (sessionId) => owned.has(sessionId) && store.state.sessions.has(sessionId));
     } catch (reason) {
-      complain(reason);
+      reportError(reason);
     }
   }
 
   const actions = {
-    complain,
+    reportError,
     listSessions,
     /** @param {string} prefix */
     async complete(prefix) {
@@ -61,14 +76,22 @@ export function createActions({ store, workspace, toast, request, open, focusPro
     async addProject(path) {
       try {
         const answer = await request({ type: "project:add", path });
-        return answer.type === "project:added" ? { projectId: answer.project.id } : { error: "Unexpected server error." };
+        return answer.type === "project:added"
+          ? { projectId: answer.project.id }
+          : { error: "Unexpected server error." };
       } catch (reason) {
         return { error: asError(reason).message };
       }
     },
-    /** All that the forms for a new project need. @returns {import("./add-project.js").Adding} */
-    adding: () => ({ complete: actions.complete, recent: actions.recent, home: () => store.state.home, add: actions.addProject, added }),
-    /** Removing deletes nothing, so it is done at once and can be taken back. @param {string} projectId */
+    /** What the forms for a new project need. @returns {import("./add-project.js").Adding} */
+    adding: () => ({
+      complete: actions.complete,
+      recent: actions.recent,
+      home: () => store.state.home,
+      add: actions.addProject,
+      added,
+    }),
+    /** Removing deletes nothing, so it happens at once and can be undone. @param {string} projectId */
     async removeProject(projectId) {
       const project = store.project(projectId);
       if (!project) return;
@@ -76,30 +99,36 @@ export function createActions({ store, workspace, toast, request, open, focusPro
       const owned = new Set(store.sessionsOf(projectId).map(({ id }) => id));
       try {
         await request({ type: "project:remove", projectId });
-        const undo = { label: "Undo", run: () => void putBack(project, before, owned) };
+        const undo = { label: "Undo", run: () => void undoRemove(project, before, owned) };
         toast(`Removed ${project.name} from the sidebar`, { action: undo });
       } catch (reason) {
-        complain(reason);
+        reportError(reason);
       }
     },
-    /** @param {string} projectId @param {string} cliType @param {string} [draft] What was typed for it already. */
+    /** @param {string} projectId @param {string} cliType @param {string} [draft] Text already typed for it. */
     async createSession(projectId, cliType, draft = "") {
       const key = `start-${(starts += 1)}`;
       const connected = store.agent(cliType)?.status === "connected";
-      workspace.begin({ key, projectId, cliType, startedAt: Date.now(), connectedAt: connected ? Date.now() : null }, draft);
+      workspace.begin(
+        { key, projectId, cliType, startedAt: Date.now(), connectedAt: connected ? Date.now() : null },
+        draft,
+      );
       try {
         const answer = await request({ type: "session:create", projectId, cliType });
         if (answer.type !== "session:created") return;
-        // What is typed goes on into the field of the start until the session can take it.
+        // Until the session is ready, typed text goes into the input of the starting page.
         await prepared();
         const wasInFront = workspace.currentStart()?.key === key;
-        // Kept, not sent: who typed ahead has not seen what it would be sent to.
+        // Kept, not sent: the user has not seen the session yet.
         drafts.write(answer.sessionId, workspace.draft(key));
         if (!workspace.end(key)) {
-          // Given up meanwhile: nobody asked for this session any more.
+          // The user cancelled the start meanwhile.
           await request({ type: "session:archive", sessionId: answer.sessionId }).catch(() => {});
         } else if (wasInFront) open(answer.sessionId);
-        else toast(`${store.agent(cliType)?.name ?? cliType} is ready`, { action: { label: "Open", run: () => open(answer.sessionId) } });
+        else toast(
+          `${store.agent(cliType)?.name ?? cliType} is ready`,
+          { action: { label: "Open", run: () => open(answer.sessionId) } },
+        );
       } catch (reason) {
         const typed = workspace.draft(key);
         if (workspace.end(key)) workspace.fail({ projectId, cliType, error: asError(reason), draft: typed });
@@ -114,50 +143,59 @@ export function createActions({ store, workspace, toast, request, open, focusPro
       };
       try {
         await request({ type: "session:archive", sessionId });
-        toast("Session archived", { action: { label: "Undo", run: () => void undo().catch(complain) } });
+        toast("Session archived", { action: { label: "Undo", run: () => void undo().catch(reportError) } });
       } catch (reason) {
-        complain(reason);
+        reportError(reason);
       }
     },
-    /** Stops what a session is doing, if it does anything. @param {string | null} sessionId */
+    /** Stops a session's turn, if one is running. @param {string | null} sessionId */
     stop(sessionId) {
       const attention = store.state.sessions.get(sessionId ?? "")?.attention;
-      if (sessionId !== null && (attention === "working" || attention === "needs_permission")) request({ type: "session:cancel", sessionId }).catch(complain);
+      if (sessionId !== null && (attention === "working" || attention === "needs_permission")) {
+        request({ type: "session:cancel", sessionId }).catch(reportError);
+      }
     },
-    /** Directories that may become projects. @returns {Promise<import("../shared/protocol.js").RecentDirectory[]>} */
+    /** Directories to suggest as projects. @returns {Promise<import("../shared/protocol.js").RecentDirectory[]>} */
     async recent() {
       const answer = await request({ type: "path:recent" });
       return answer.type === "path:recents" ? answer.directories : [];
     },
-    /** @param {string} projectId @param {import("../shared/protocol.js").ProjectDefaults | undefined} defaults @returns {Promise<boolean>} */
+    /**
+     * @param {string} projectId
+     * @param {import("../shared/protocol.js").ProjectDefaults | undefined} defaults
+     * @returns {Promise<boolean>}
+     */
     async setDefaults(projectId, defaults) {
       try {
         await request({ type: "project:set-defaults", projectId, ...(defaults ? { defaults } : {}) });
         return true;
       } catch (reason) {
-        complain(reason);
+        reportError(reason);
         return false;
       }
     },
     /** @param {string} sessionId @param {import("../shared/protocol.js").OpenTarget} target */
-    openSessionIn: (sessionId, target) => void request({ type: "session:open-in", sessionId, target }).catch(complain),
+    openSessionIn: (sessionId, target) =>
+      void request({ type: "session:open-in", sessionId, target }).catch(reportError),
     /** @param {string} projectId @param {import("../shared/protocol.js").OpenTarget} target */
-    openProjectIn: (projectId, target) => void request({ type: "project:open-in", projectId, target }).catch(complain),
+    openProjectIn: (projectId, target) =>
+      void request({ type: "project:open-in", projectId, target }).catch(reportError),
     /** @param {string} sessionId @param {string} title */
-    rename: (sessionId, title) => void request({ type: "session:rename", sessionId, title }).catch(complain),
+    rename: (sessionId, title) => void request({ type: "session:rename", sessionId, title }).catch(reportError),
     /** @param {string} sessionId */
     seen: (sessionId) => void request({ type: "session:seen", sessionId }).catch(() => {}),
     /** @param {string} cliType */
     reconnect(cliType) {
-      const own = [...store.state.sessionStatuses.values()].filter((status) => status.cliType === cliType && status.status === "disconnected");
+      const own = [...store.state.sessionStatuses.values()].filter((status) =>
+        status.cliType === cliType && status.status === "disconnected");
       /** @type {ClientMessage[]} */
       const asks = own.length
         ? own.map(({ sessionId }) => ({ type: "session:reconnect", cliType, ...(sessionId ? { sessionId } : {}) }))
         : [{ type: "session:reconnect", cliType }];
-      for (const ask of asks) request(ask).catch(complain);
+      for (const ask of asks) request(ask).catch(reportError);
     },
-    refreshAgents: () => void request({ type: "agent:list" }).catch(complainInPassing),
-    /** Everything this window shows, asked anew. */
+    refreshAgents: () => void request({ type: "agent:list" }).catch(reportUnrequested),
+    /** Requests everything this window shows again. */
     async resync() {
       await Promise.all([request({ type: "project:list" }), request({ type: "agent:list" })]);
       const waiting = store.state.projects.map(({ id }) => id);

@@ -12,24 +12,34 @@ import { createRecentList } from "./recent-list.js";
  * @typedef {(path: string) => Promise<{ projectId: string } | { error: string }>} AddProject
  */
 /**
- * `added` is called when the form is gone.
+ * `added` is called after the form has closed.
  * @typedef {{
- *   complete: (prefix: string) => Promise<PathCompletion[]>, recent: () => Promise<RecentDirectory[]>, home: () => string,
- *   add: AddProject, added: (projectId: string) => void,
+ *   complete: (prefix: string) => Promise<PathCompletion[]>,
+ *   recent: () => Promise<RecentDirectory[]>,
+ *   home: () => string,
+ *   add: AddProject,
+ *   added: (projectId: string) => void,
  * }} Adding
  */
 
 /** @param {Adding} deps */
 export function openAddProject({ complete, recent, home, add, added }) {
   let busy = false;
-  const path = createPathField({ complete, submit: () => void submit(), changed: () => recents.show(path.value() === "") });
+  const path = createPathField({
+    complete,
+    submit: () => void submit(),
+    changed: () => recents.show(path.value() === ""),
+  });
   const recents = createRecentList({ recent, home, choose: (directory) => void submit(directory) });
-  const button = h("button", { class: "button push", type: "submit", "data-kind": "primary" }, "Add project", h("kbd", { class: "kbd" }, icon("return")));
+  const button = h("button", { class: "button push", type: "submit", "data-kind": "primary" },
+    "Add project",
+    h("kbd", { class: "kbd" }, icon("return")));
   const form = h("form", { method: "dialog" },
     h("div", { class: "dialog-body" }, h("h2", {}, "Add project"), path.field, path.alert, path.list, recents.root),
     h("div", { class: "dialog-foot" },
       hint(["Tab"], "complete"), hint([icon("arrow-up"), icon("arrow-down")], "choose"),
-      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "cancel")), button));
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" },
+        hint(["Esc"], "cancel")), button));
   button.classList.remove("push");
   const dialog = openDialog({ label: "Add project", className: "add-project" }, form);
   form.addEventListener("submit", (event) => {
@@ -51,7 +61,7 @@ export function openAddProject({ complete, recent, home, add, added }) {
     busy = false;
     if ("error" in result) return path.showError(result.error);
     dialog.close();
-    // At once: a key pressed after the dialog belongs to what `added` focuses.
+    // At once, so that the next key goes to what `added` focuses.
     added(result.projectId);
   }
 }

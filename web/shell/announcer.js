@@ -1,4 +1,4 @@
-// announcer.js: says in words, for those who do not see it, what changed. At most one sentence every three seconds.
+// announcer.js: announces changes to screen readers, at most one sentence every three seconds.
 
 const PAUSE_MS = 3000;
 
@@ -13,22 +13,22 @@ export function mountAnnouncer(root, agentName) {
   const waiting = [];
   let busy = false;
 
-  function say() {
-    const words = waiting.shift();
-    busy = words !== undefined;
-    if (words === undefined) return;
-    root.textContent = words;
-    setTimeout(say, PAUSE_MS);
+  function announceNext() {
+    const text = waiting.shift();
+    busy = text !== undefined;
+    if (text === undefined) return;
+    root.textContent = text;
+    setTimeout(announceNext, PAUSE_MS);
   }
 
-  /** @param {Iterable<SessionSummary>} turned Sessions that are in another state than before. */
-  return function update(turned) {
-    for (const session of turned) {
-      const words = sentence(session, agentName(session.cliType));
-      if (words) waiting.push(words);
+  /** @param {Iterable<SessionSummary>} changed Sessions whose state changed. */
+  return function update(changed) {
+    for (const session of changed) {
+      const text = sentence(session, agentName(session.cliType));
+      if (text) waiting.push(text);
     }
     waiting.splice(0, waiting.length - 5);
-    if (!busy) say();
+    if (!busy) announceNext();
   };
 }
 

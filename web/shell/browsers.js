@@ -1,4 +1,4 @@
-// browsers.js: the list of browsers that were let in, in Settings, and taking that back.
+// browsers.js: the list of signed-in browsers in Settings, where each can be revoked.
 import { h, reconcile } from "../shared/dom.js";
 import { relativeTime } from "../shared/time.js";
 
@@ -6,9 +6,9 @@ import { relativeTime } from "../shared/time.js";
 
 const AWAY = "Liminal Builder is not running.";
 
-/** Asks for the list and shows it. */
+/** Loads the list and shows it. */
 export function createBrowsers() {
-  const list = h("ul", { class: "browser-list", "aria-label": "Browsers that were let in" });
+  const list = h("ul", { class: "browser-list", "aria-label": "Signed-in browsers" });
   const note = h("p", { class: "setting-note", role: "status" });
   const root = h("fieldset", { class: "browsers" }, h("legend", {}, "Browsers"), list, note);
 
@@ -17,10 +17,13 @@ export function createBrowsers() {
     if (!answer.ok) return void (note.textContent = answer.message);
     /** @type {{ isRequired: boolean, browsers: Browser[] }} */
     const { isRequired, browsers } = answer.body;
-    // The one at hand first, then those in use.
-    browsers.sort((one, other) => Number(other.isCurrent) - Number(one.isCurrent) || other.lastUsedAt.localeCompare(one.lastUsedAt));
+    // This browser first, then the most recently used.
+    browsers.sort((one, other) =>
+      Number(other.isCurrent) - Number(one.isCurrent) || other.lastUsedAt.localeCompare(one.lastUsedAt));
     reconcile(list, browsers.map((browser) => row(browser, revoke)));
-    note.textContent = isRequired ? "Revoke locks a browser out at once. It needs a new link to come back." : "This server runs with --no-auth: every browser is let in.";
+    note.textContent = isRequired
+      ? "Revoking signs a browser out at once. It needs a new link to sign in again."
+      : "This server runs with --no-auth: every browser has access.";
   }
 
   /** @param {string} id */
@@ -28,8 +31,10 @@ export function createBrowsers() {
     const answer = await call("/api/browsers/revoke", { id });
     await load();
     if (!answer.ok) note.textContent = answer.message;
-    // The button that had it is gone with its row.
-    if (!root.contains(document.activeElement)) /** @type {HTMLElement | null} */ (root.closest("dialog")?.querySelector('[type="submit"]'))?.focus();
+    // The focused button was removed with its row.
+    if (!root.contains(document.activeElement)) {
+      /** @type {HTMLElement | null} */ (root.closest("dialog")?.querySelector('[type="submit"]'))?.focus();
+    }
   }
 
   void load();
@@ -42,14 +47,20 @@ export function createBrowsers() {
  */
 function row({ id, label, addedAt, lastUsedAt, isCurrent }, revoke) {
   const now = Date.now();
-  const ago = (/** @type {string} */ then) => (relativeTime(then, now) === "now" ? "just now" : `${relativeTime(then, now)} ago`);
-  const button = h("button", { class: "button", type: "button", "data-kind": "secondary", "aria-label": `Revoke ${label}${isCurrent ? ", this browser" : ""}` }, "Revoke");
+  const ago = (/** @type {string} */ then) =>
+    (relativeTime(then, now) === "now" ? "just now" : `${relativeTime(then, now)} ago`);
+  const button = h("button", {
+    class: "button",
+    type: "button",
+    "data-kind": "secondary",
+    "aria-label": `Revoke ${label}${isCurrent ? ", this browser" : ""}`,
+  }, "Revoke");
   let asked = false;
   button.addEventListener("click", () => {
-    // Locking out the browser one sits at is asked for twice.
+    // Revoking the browser in use needs a second click.
     if (isCurrent && !asked) {
       asked = true;
-      button.textContent = "Lock this one out?";
+      button.textContent = "Sign out this browser?";
       button.removeAttribute("aria-label");
       return;
     }
@@ -72,5 +83,7 @@ async function call(path, body) {
   const response = await fetch(path, { cache: "no-store", ...init }).catch(() => null);
   if (!response) return { ok: false, message: AWAY };
   const answer = await response.json().catch(() => null);
-  return response.ok ? { ok: true, body: answer } : { ok: false, message: answer?.error?.message ?? "The list could not be read." };
+  return response.ok
+    ? { ok: true, body: answer }
+    : { ok: false, message: answer?.error?.message ?? "Could not load the list." };
 }

@@ -1,4 +1,4 @@
-// commands.js: everything the user can ask for by a key, a button, a menu or the palette.
+// commands.js: every command, whether it comes from a key, a button, a menu or the palette.
 import { NAMES } from "../shared/attention.js";
 import { copyText } from "../shared/clipboard.js";
 import { h } from "../shared/dom.js";
@@ -21,13 +21,36 @@ import { openUsage } from "./usage.js";
 
 /**
  * @param {{
- *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
- *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>, focus: import("./focus.js").Focus, drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
- *   resize: ReturnType<typeof import("./resize.js").mountResize>, toast: import("./toasts.js").Toast, changeTheme: () => void, settings: (addAgent?: boolean) => void,
- *   unseen: () => import("./needs-you.js").Need[], focusProject: (projectId: string) => void, focusNewSession: (projectId: string) => void,
+ *   store: import("./store.js").Store,
+ *   workspace: import("./workspace.js").Workspace,
+ *   actions: import("./actions.js").Actions,
+ *   portlets: ReturnType<typeof import("./portlets.js").mountPortlets>,
+ *   focus: import("./focus.js").Focus,
+ *   drawer: ReturnType<typeof import("./drawer.js").mountDrawer>,
+ *   resize: ReturnType<typeof import("./resize.js").mountResize>,
+ *   toast: import("./toasts.js").Toast,
+ *   changeTheme: () => void,
+ *   settings: (addAgent?: boolean) => void,
+ *   unseen: () => import("./needs-you.js").Need[],
+ *   focusProject: (projectId: string) => void,
+ *   focusNewSession: (projectId: string) => void,
  * }} deps
  */
-export function createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, settings, unseen, focusProject, focusNewSession }) {
+export function createCommands({
+  store,
+  workspace,
+  actions,
+  portlets,
+  focus,
+  drawer,
+  resize,
+  toast,
+  changeTheme,
+  settings,
+  unseen,
+  focusProject,
+  focusNewSession,
+}) {
   /** @type {ReturnType<typeof openPicker> | null} */
   let picker = null;
   store.subscribe((changes) => {
@@ -39,7 +62,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     drawer.close({ giveBack: false });
     workspace.open(sessionId);
     portlets.show(sessionId);
-    portlets.tellCurrent({ kind: "focus", target: "input" });
+    portlets.sendToCurrent({ kind: "focus", target: "input" });
   }
 
   /** @param {string} sessionId */
@@ -48,18 +71,18 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     workspace.close(sessionId);
   }
 
-  /** The project that was added last, in this window. @type {string | null} */
+  /** The project most recently added in this window. @type {string | null} */
   let lastAdded = null;
 
-  /** The project that is meant where none is named. */
-  function projectAtHand() {
+  /** The project to use when none is given. */
+  function defaultProject() {
     const added = lastAdded !== null && store.project(lastAdded) ? lastAdded : undefined;
     return store.state.sessions.get(workspace.current() ?? "")?.projectId ?? added ?? store.state.projects[0]?.id;
   }
 
   /** @param {string} [projectId] @param {string} [agent] The agent to offer first. */
   function newSession(projectId, agent) {
-    const own = projectId ?? projectAtHand();
+    const own = projectId ?? defaultProject();
     if (!own) return openAddProject(actions.adding());
     actions.refreshAgents();
     picker = openPicker({ store, projectId: own, ...(agent ? { agent } : {}), create: (project, cliType) => {
@@ -70,14 +93,15 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   const review = createReview();
 
-  /** Opens the next session that waits for the user or is unread. @param {string} [attention] */
+  /** Opens the next session that needs the user or is unread. @param {string} [attention] */
   function next(attention) {
-    const all = unseen().filter((need) => !attention || (need.kind === "session" && need.session.attention === attention));
+    const all = unseen().filter((need) =>
+      !attention || (need.kind === "session" && need.session.attention === attention));
     const current = store.state.sessions.get(workspace.current() ?? "");
     const id = review(all, current);
     if (id) return open(id);
     toast(all.length ? "Nothing else needs you" : "Nothing needs you");
-    // A request in view is answered in its session.
+    // The current session has the request: focus it.
     if (current?.attention === "needs_permission") open(current.id);
   }
 
@@ -89,7 +113,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     if (id) open(id);
   }
 
-  /** Gives focus to a project's row, wherever the sidebar is. @param {string} projectId */
+  /** Focuses a project's row, showing the sidebar if needed. @param {string} projectId */
   function goToProject(projectId) {
     if (drawer.isNeeded() ? !drawer.isOpen() : resize.isHidden()) toggleSidebar();
     focusProject(projectId);
@@ -97,9 +121,21 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   /** @returns {import("./palette.js").Findable} */
   const findable = () => ({
-    commands: paletteCommands(), previous: workspace.previous((id) => store.state.sessions.has(id)),
-    projects: store.state.projects.map(({ id, name, path }) => ({ label: name, icon: "folder", meta: shortPath(path, store.state.home), run: () => goToProject(id) })),
-    agents: store.state.agents.filter(({ installed }) => installed).map(({ cliType, name }) => ({ label: name, icon: "bot", mark: cliType, meta: "New session", run: () => newSession(undefined, cliType) })),
+    commands: paletteCommands(),
+    previous: workspace.previous((id) => store.state.sessions.has(id)),
+    projects: store.state.projects.map(({ id, name, path }) => ({
+      label: name,
+      icon: "folder",
+      meta: shortPath(path, store.state.home),
+      run: () => goToProject(id),
+    })),
+    agents: store.state.agents.filter(({ installed }) => installed).map(({ cliType, name }) => ({
+      label: name,
+      icon: "bot",
+      mark: cliType,
+      meta: "New session",
+      run: () => newSession(undefined, cliType),
+    })),
   });
 
   function toggleSidebar() {
@@ -109,9 +145,17 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   /** @param {string} sessionId */
   function renameDialog(sessionId) {
-    const input = h("input", { type: "text", name: "title", "aria-label": "Title", value: store.state.sessions.get(sessionId)?.title ?? "", maxlength: 200 });
+    const input = h("input", {
+      type: "text",
+      name: "title",
+      "aria-label": "Title",
+      value: store.state.sessions.get(sessionId)?.title ?? "",
+      maxlength: 200,
+    });
     const form = h("form", { method: "dialog" }, h("h2", {}, "Rename session"), input,
-      h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"), h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Rename")));
+      h("div", { class: "dialog-actions" },
+        h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"),
+        h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Rename")));
     const dialog = openDialog({ label: "Rename session", className: "text-dialog" }, form);
     form.addEventListener("submit", () => input.value.trim() && actions.rename(sessionId, input.value.trim()));
     form.querySelector('[data-do="cancel"]')?.addEventListener("click", () => dialog.close());
@@ -126,16 +170,25 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
       { label: "New session", icon: "plus", hint: nav("N"), run: () => newSession(projectId) },
       { label: "Copy path", icon: "copy", run: () => void copy(project.path, "Path copied") },
       ...openEntries(store.state.hasDisplay, (target) => actions.openProjectIn(projectId, target)),
-      { label: "Defaults…", icon: "gear", run: () => openDefaults({ store, project, save: (defaults) => void actions.setDefaults(projectId, defaults) }) },
+      {
+        label: "Defaults…",
+        icon: "gear",
+        run: () => openDefaults({ store, project, save: (defaults) => void actions.setDefaults(projectId, defaults) }),
+      },
       "line",
       { label: "Remove from sidebar", icon: "close", run: () => remove(projectId) },
     ]);
   }
 
   /** @param {string} projectId */
-  const remove = (projectId) => removeProject({ store, projectId, remove: () => void actions.removeProject(projectId) });
+  const remove = (projectId) =>
+    removeProject({ store, projectId, remove: () => void actions.removeProject(projectId) });
 
-  const chooseProjectToRemove = () => openMenu({ x: innerWidth / 2 - 110, y: 104 }, "Remove project", store.state.projects.map(({ name, id }) => ({ label: name, icon: "folder", run: () => remove(id) })));
+  const chooseProjectToRemove = () => openMenu(
+    { x: innerWidth / 2 - 110, y: 104 },
+    "Remove project",
+    store.state.projects.map(({ name, id }) => ({ label: name, icon: "folder", run: () => remove(id) })),
+  );
 
   /** @param {string} sessionId @returns {MenuEntry[]} */
   function sessionEntries(sessionId) {
@@ -145,29 +198,43 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
       { label: "Copy session id", icon: "copy", run: () => void copy(sessionId, "Session id copied") },
       ...openEntries(store.state.hasDisplay, (target) => actions.openSessionIn(sessionId, target)),
       { label: "Archive", icon: "archive", run: () => void actions.archive(sessionId) },
-      ...(isTab ? /** @type {MenuEntry[]} */ (["line", { label: "Close tab", icon: "close", hint: nav("W"), run: () => close(sessionId) }]) : []),
+      ...(isTab ? /** @type {MenuEntry[]} */ ([
+        "line",
+        { label: "Close tab", icon: "close", hint: nav("W"), run: () => close(sessionId) },
+      ]) : []),
     ];
   }
 
-  /** Closes tabs, and offers to open them again. @param {(id: string) => boolean} wanted Those that stay. */
+  /** Closes tabs, with Undo. @param {(id: string) => boolean} wanted Those that stay. */
   function closeTabs(wanted) {
     const before = workspace.snapshot();
     const closed = workspace.keepOnly(wanted);
-    if (closed) toast(closed === 1 ? "1 tab closed" : `${closed} tabs closed`, { action: { label: "Undo", run: () => workspace.restore(before, () => true) } });
+    const undo = { label: "Undo", run: () => workspace.restore(before, () => true) };
+    if (closed) toast(closed === 1 ? "1 tab closed" : `${closed} tabs closed`, { action: undo });
   }
 
-  /** Nothing is running in it and nothing waits in it. @param {string} id */
+  /** Nothing is running in it, and it does not wait for the user. @param {string} id */
   const isFinished = (id) => ["finished", "idle"].includes(store.state.sessions.get(id)?.attention ?? "");
 
   /** @param {string | null} id */
   const closeOthers = (id) => closeTabs((other) => other === id);
-  /** @param {string | null} id Stays, whatever its state. */
+  /** @param {string | null} id The tab that stays, whatever its state. */
   const closeFinished = (id) => closeTabs((other) => other === id || !isFinished(other));
 
-  /** What can be done with many tabs. @param {string | null} id The tab that stays. @returns {MenuEntry[]} */
+  /** Menu entries for closing several tabs. @param {string | null} id The tab that stays. @returns {MenuEntry[]} */
   const manyTabsEntries = (id) => [
-    { label: "Close others", icon: "close", disabled: id === null || workspace.order().length < 2, run: () => closeOthers(id) },
-    { label: "Close finished", icon: "check", disabled: !workspace.order().some((other) => other !== id && isFinished(other)), run: () => closeFinished(id) },
+    {
+      label: "Close others",
+      icon: "close",
+      disabled: id === null || workspace.order().length < 2,
+      run: () => closeOthers(id),
+    },
+    {
+      label: "Close finished",
+      icon: "check",
+      disabled: !workspace.order().some((other) => other !== id && isFinished(other)),
+      run: () => closeFinished(id),
+    },
   ];
 
   /** Every tab with its project and its state. @param {Place} at */
@@ -177,20 +244,32 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
       const session = store.state.sessions.get(id);
       const project = store.project(session?.projectId ?? "")?.name ?? "";
       const attention = session?.attention ?? "idle";
-      return { label: session?.title ?? id, attention, note: [project, attention === "idle" ? "" : NAMES[attention]].filter(Boolean).join(" · "), checked: id === workspace.current(), run: () => open(id) };
+      return {
+        label: session?.title ?? id,
+        attention,
+        note: [project, attention === "idle" ? "" : NAMES[attention]].filter(Boolean).join(" · "),
+        checked: id === workspace.current(),
+        run: () => open(id),
+      };
     }),
   ], { wide: true, pinned: 2 });
 
-  /** New sessions of the project begin as this one is. @param {string} sessionId @param {Record<string, string>} options */
+  /**
+   * Makes a session's options the defaults for new sessions of its project.
+   * @param {string} sessionId
+   * @param {Record<string, string>} options
+   */
   async function makeDefaults(sessionId, options) {
     const session = store.state.sessions.get(sessionId);
     const project = session && store.project(session.projectId);
     if (!project) return;
-    if (await actions.setDefaults(project.id, { cliType: session.cliType, options })) toast(`New sessions in ${project.name} begin like this one`);
+    if (await actions.setDefaults(project.id, { cliType: session.cliType, options })) {
+      toast(`New sessions in ${project.name} will start with these options`);
+    }
   }
 
-  /** @param {string} text @param {string} words */
-  const copy = async (text, words) => void toast((await copyText(text)) ? words : "Could not copy");
+  /** @param {string} text @param {string} confirmation */
+  const copy = async (text, confirmation) => void toast((await copyText(text)) ? confirmation : "Could not copy");
 
   const usage = () => void openUsage({ open, isOpenable: (id) => store.state.sessions.has(id) });
 
@@ -199,16 +278,32 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     { label: "New session", icon: "plus", keys: nav("N"), run: () => newSession() },
     { label: "Add project…", icon: "folder", run: () => openAddProject(actions.adding()) },
     { label: "Review next session that needs you", icon: "arrow-down", keys: mod("J"), run: () => next() },
-    ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({ label: `Reconnect ${name}`, icon: "refresh", run: () => actions.reconnect(cliType) })),
+    ...store.state.agents.filter(({ status }) => status === "disconnected").map(({ name, cliType }) => ({
+      label: `Reconnect ${name}`,
+      icon: "refresh",
+      run: () => actions.reconnect(cliType),
+    })),
     ...(store.state.projects.length ? [{ label: "Remove project…", icon: "close", run: chooseProjectToRemove }] : []),
-    ...(workspace.current() ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }] : []),
+    ...(workspace.current()
+      ? [{ label: "Close tab", icon: "close", keys: nav("W"), run: () => void run("close-tab") }]
+      : []),
     ...(workspace.order().length > 1 ? [
       { label: "All tabs…", icon: "layers", run: () => allTabsMenu({ x: innerWidth / 2 - 140, y: 104 }) },
       { label: "Close other tabs", icon: "close", run: () => closeOthers(workspace.current()) },
       { label: "Close finished tabs", icon: "check", run: () => closeFinished(workspace.current()) },
     ] : []),
-    ...(workspace.current() ? [{ label: "Copy conversation", icon: "copy", run: () => portlets.tellCurrent({ kind: "command", name: "copy-conversation" }) }] : []),
-    ...(workspace.current() && store.state.hasDisplay ? OPEN_TARGETS.map(([target, label, icon]) => ({ label, icon, run: () => actions.openSessionIn(workspace.current() ?? "", target) })) : []),
+    ...(workspace.current() ? [{
+      label: "Copy conversation",
+      icon: "copy",
+      run: () => portlets.sendToCurrent({ kind: "command", name: "copy-conversation" }),
+    }] : []),
+    ...(workspace.current() && store.state.hasDisplay
+      ? OPEN_TARGETS.map(([target, label, icon]) => ({
+        label,
+        icon,
+        run: () => actions.openSessionIn(workspace.current() ?? "", target),
+      }))
+      : []),
     { label: "Show or hide the sidebar", icon: "sidebar", keys: mod("B"), run: toggleSidebar },
     { label: "Show or hide plan and changes", icon: "rail", keys: mod("."), run: () => void run("rail") },
     { label: "Change theme", icon: "moon", run: changeTheme },
@@ -225,7 +320,7 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     next: () => next(),
     "next-of": (_, from) => next(from?.dataset.attention),
     sidebar: toggleSidebar,
-    rail: () => portlets.tellCurrent({ kind: "command", name: "rail" }),
+    rail: () => portlets.sendToCurrent({ kind: "command", name: "rail" }),
     theme: changeTheme,
     settings: () => settings(),
     "add-agent": () => settings(true),
@@ -259,14 +354,14 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
 
   return {
     open, close, newSession, run,
-    /** The next thing to do in a new project is to start a session. @param {string} projectId */
+    /** Focuses New session: it is the next step in a new project. @param {string} projectId */
     projectAdded(projectId) {
       lastAdded = projectId;
       if (drawer.isNeeded() ? drawer.isOpen() : !resize.isHidden()) return focusNewSession(projectId);
       const button = document.querySelector('#page [data-command="new-session"]');
       if (button instanceof HTMLElement) button.focus();
     },
-    /** What lies over the page goes first. @param {boolean} held The key was not let go since. */
+    /** Closes overlays first. @param {boolean} held The key is repeating: it is still held down. */
     escape(held) {
       const start = workspace.currentStart();
       if (isOpen()) return;
@@ -277,8 +372,9 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     /** @param {string} sessionId @param {import("../shared/bus.js").ToShell} message */
     fromPortlet(sessionId, message) {
       if (message.kind === "shortcut") run(message.name, message.index ?? 0);
-      else if (message.kind === "say") toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
-      else if (message.kind === "defaults") void makeDefaults(sessionId, message.options);
+      else if (message.kind === "report") {
+        toast(message.text, { kind: "error", ...(message.detail ? { detail: message.detail } : {}) });
+      } else if (message.kind === "defaults") void makeDefaults(sessionId, message.options);
       else if (message.kind === "command") {
         if (message.name === "rename") renameDialog(sessionId);
         if (message.name === "archive") void actions.archive(sessionId);
@@ -304,7 +400,8 @@ export function createCommands({ store, workspace, actions, portlets, focus, dra
     treeActions: {
       open, newSession, projectMenu,
       archive: (/** @type {string} */ id) => void actions.archive(id),
-      sessionMenu: (/** @type {Place} */ at, /** @type {string} */ id) => openMenu(at, store.state.sessions.get(id)?.title ?? "Session", sessionEntries(id)),
+      sessionMenu: (/** @type {Place} */ at, /** @type {string} */ id) =>
+        openMenu(at, store.state.sessions.get(id)?.title ?? "Session", sessionEntries(id)),
     },
   };
 }

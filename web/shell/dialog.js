@@ -1,10 +1,13 @@
-// dialog.js: a modal dialog. The browser keeps focus inside; after it, it goes back to where it was.
+// dialog.js: a modal dialog. The browser keeps focus inside; when it closes, focus returns to where it was.
 import { h } from "../shared/dom.js";
 
 /** @type {(from: Element | null) => void} */
 let giveBack = () => {};
 
-/** @param {(from: Element | null) => void} give Gives focus to what had it before a dialog, or to what stands in its place. */
+/**
+ * @param {(from: Element | null) => void} give Returns focus to the element that had it before a dialog, or to what
+ *   replaced it.
+ */
 export const giveFocusBackBy = (give) => void (giveBack = give);
 
 /**
@@ -17,7 +20,7 @@ export function openDialog({ label, className, closed }, ...children) {
   document.body.append(dialog);
   dialog.addEventListener("close", () => {
     dialog.remove();
-    // The browser has given it back already; what was opened or focused since keeps it.
+    // The browser has already returned focus; an element opened or focused since then keeps it.
     const now = document.activeElement;
     if (now === back || now === document.body || now === null) giveBack(back);
     closed?.();
@@ -30,10 +33,12 @@ export function openDialog({ label, className, closed }, ...children) {
 }
 
 /**
- * One hint in a dialog's foot: keys and what they do.
+ * One hint in a dialog's footer: keys and what they do.
  * @param {(string | Node)[]} keys
- * @param {string} words
+ * @param {string} text
  */
-export const hint = (keys, words) => h("span", { class: "hint" }, ...keys.map((key) => h("kbd", { class: "kbd", "aria-hidden": "true" }, key)), h("span", {}, words));
+export const hint = (keys, text) => h("span", { class: "hint" },
+  ...keys.map((key) => h("kbd", { class: "kbd", "aria-hidden": "true" }, key)),
+  h("span", {}, text));
 
 export const isOpen = () => document.querySelector("dialog[open]") !== null;

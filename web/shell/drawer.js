@@ -1,4 +1,4 @@
-// drawer.js: the sidebar of a narrow window. While it is open it lies over the page, and what it covers is out of reach.
+// drawer.js: the sidebar of a narrow window. While open it overlays the page and makes the rest inert.
 
 /** As in narrow.css. */
 const narrow = matchMedia("(max-width: 1023px)");
@@ -12,17 +12,17 @@ export function mountDrawer(app, { sidebar, covered, focus }) {
   let from = null;
   const isOpen = () => app.dataset.drawer !== undefined;
 
-  /** What can be reached: the drawer while it is open, also as long as it still moves; else all but it. */
-  function reach() {
+  /** Makes only the open drawer reachable, even while it is still sliding in; otherwise everything but it. */
+  function updateInert() {
     sidebar.inert = narrow.matches && !isOpen();
     for (const node of covered) node.inert = isOpen();
   }
-  reach();
+  updateInert();
 
   function open() {
     from = document.activeElement;
     app.dataset.drawer = "";
-    reach();
+    updateInert();
     focus.enter("side");
   }
 
@@ -30,23 +30,23 @@ export function mountDrawer(app, { sidebar, covered, focus }) {
   function close({ giveBack = true } = {}) {
     if (!isOpen()) return;
     delete app.dataset.drawer;
-    reach();
-    // A session that was out of reach does not know any more what had focus in it.
+    updateInert();
+    // A session that was inert no longer knows which of its elements had focus.
     if (giveBack) focus.giveBack(from?.matches("iframe") ? null : from);
     from = null;
   }
 
-  // What is drawn over the page, and what nobody can reach through it, counts as the app itself.
+  // Clicks on the overlay, and on inert elements beneath it, target the app element itself.
   app.addEventListener("click", (event) => {
     if (event.target === app) close();
   });
   narrow.addEventListener("change", () => focus.keep(() => {
     close({ giveBack: false });
-    reach();
+    updateInert();
   }));
 
   return {
-    /** The sidebar is a drawer here. */
+    /** The window is narrow, so the sidebar is a drawer. */
     isNeeded: () => narrow.matches,
     isOpen,
     close,

@@ -1,35 +1,47 @@
-// focus.js: the regions of the window. It knows in what order F6 visits them, and where focus goes when what had it is gone.
+// focus.js: the regions of the window: the order in which F6 visits them, and where focus goes when the focused element
+// is removed.
 
 /** @typedef {"side" | "tabs" | "log" | "input" | "page"} Name */
 /** @typedef {{ isThere: () => boolean, enter: () => void }} Region */
 /** @typedef {ReturnType<typeof createFocus>} Focus */
 
 /** @param {Element} node */
-const canBeSeen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.closest("[inert]") === null;
+const isVisible = (node) => node.checkVisibility({ visibilityProperty: true }) && node.closest("[inert]") === null;
 
 /**
- * @param {{ sidebar: HTMLElement, rail: HTMLElement, topBar: HTMLElement, tabBar: HTMLElement, sheet: HTMLElement }} places
+ * @param {{
+ *   sidebar: HTMLElement,
+ *   rail: HTMLElement,
+ *   topBar: HTMLElement,
+ *   tabBar: HTMLElement,
+ *   sheet: HTMLElement,
+ * }} places
  * @param {{ enterTabs: () => void, enterSession: (part: "log" | "input") => void }} deps
  */
 export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTabs, enterSession }) {
-  /** Only one of them is seen at a time. */
+  /** Only one of them is visible at a time. */
   const sides = [sidebar, rail, topBar];
-  const inSession = () => canBeSeen(sheet) && sheet.querySelector("iframe[data-current]") !== null;
+  const inSession = () => isVisible(sheet) && sheet.querySelector("iframe[data-current]") !== null;
   /** In the order of F6. @type {Record<Name, Region>} */
   const regions = {
-    side: { isThere: () => sides.some(canBeSeen), enter: enterSide },
-    tabs: { isThere: () => canBeSeen(tabBar), enter: enterTabs },
+    side: { isThere: () => sides.some(isVisible), enter: enterSide },
+    tabs: { isThere: () => isVisible(tabBar), enter: enterTabs },
     log: { isThere: inSession, enter: () => enterSession("log") },
     input: { isThere: inSession, enter: () => enterSession("input") },
-    page: { isThere: () => canBeSeen(sheet) && !inSession(), enter: () => sheet.focus() },
+    page: { isThere: () => isVisible(sheet) && !inSession(), enter: () => sheet.focus() },
   };
   const order = /** @type {Name[]} */ (Object.keys(regions));
-  /** The part of a session that F6 was pressed in last; which one it is now, only the session knows. @type {"log" | "input"} */
+  /**
+   * The part of a session in which F6 was last pressed; only the session knows which part has focus now.
+   * @type {"log" | "input"}
+   */
   let part = "input";
 
   function enterSide() {
-    const side = sides.find(canBeSeen);
-    const node = side === sidebar ? (sidebar.querySelector('#tree [tabindex="0"]') ?? sidebar.querySelector(".search")) : side?.querySelector("button");
+    const side = sides.find(isVisible);
+    const node = side === sidebar
+      ? (sidebar.querySelector('#tree [tabindex="0"]') ?? sidebar.querySelector(".search"))
+      : side?.querySelector("button");
     if (node instanceof HTMLElement) node.focus();
   }
 
@@ -42,7 +54,7 @@ export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTab
     return sheet.contains(node) ? "page" : null;
   }
 
-  /** The first of them that is there. @param {Name[]} names */
+  /** Focuses the first of these regions that is visible. @param {Name[]} names */
   function enterFirst(names) {
     const name = names.find((each) => regions[each].isThere());
     if (name) regions[name].enter();
@@ -50,18 +62,22 @@ export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTab
 
   const isLost = () => {
     const node = document.activeElement;
-    return node === null || node === document.body || !canBeSeen(node);
+    return node === null || node === document.body || !isVisible(node);
   };
 
   /** @param {Name | null} region */
   const enterInstead = (region) => enterFirst([...(region ? [region] : []), "input", "page", "side"]);
 
   return {
-    /** Nothing that can be seen has focus. */
+    /** No visible element has focus. */
     isLost,
     /** @param {Name} region */
     enter: (region) => enterFirst([region]),
-    /** Goes to the next region that is there, or to the one before. @param {number} step @param {"log" | "input"} [from] */
+    /**
+     * Goes to the next or the previous visible region.
+     * @param {number} step
+     * @param {"log" | "input"} [from]
+     */
     step(step, from) {
       part = from ?? part;
       const region = regionOf(document.activeElement);
@@ -69,13 +85,16 @@ export function createFocus({ sidebar, rail, topBar, tabBar, sheet }, { enterTab
       const at = now ? order.indexOf(now) : step > 0 ? -1 : 0;
       enterFirst(order.map((_, tried) => /** @type {Name} */ (order.at((at + step * (tried + 1)) % order.length))));
     },
-    /** Does what may take away what has focus. Keys pressed next belong to what took its place. @param {() => void} change */
+    /**
+     * Runs a change that may remove the focused element; if it does, focus goes to what replaced it.
+     * @param {() => void} change
+     */
     keep(change) {
       const region = regionOf(document.activeElement);
       change();
       if (region && isLost()) enterInstead(region);
     },
-    /** Gives focus back to where it was, or to what is there now. @param {Element | null} from */
+    /** Returns focus to where it was, or to what is there now. @param {Element | null} from */
     giveBack(from) {
       if (from instanceof HTMLElement && from !== document.body) from.focus();
       if (isLost()) enterInstead(regionOf(from));

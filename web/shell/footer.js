@@ -1,4 +1,4 @@
-// footer.js: the agents and their states, and the theme.
+// footer.js: the agents and their states, the theme switch and Settings.
 import { closest, h } from "../shared/dom.js";
 import { icon, mark, setIcon } from "../shared/icons.js";
 import { currentTheme } from "../shared/theme.js";
@@ -8,8 +8,17 @@ import { redraw } from "./redraw.js";
 /** @typedef {import("../shared/protocol.js").AgentInfo} AgentInfo */
 /** @typedef {import("./store.js").Store} Store */
 
-/** How a state is said. @type {Record<string, string>} */
-const WORDS = { connected: "Connected", starting: "Starting", reconnecting: "Reconnecting", disconnected: "Disconnected", idle: "Not running", missing: "Not installed", unknown: "Not known", login: "Not logged in" };
+/** @type {Record<string, string>} */
+const STATE_LABELS = {
+  connected: "Connected",
+  starting: "Starting",
+  reconnecting: "Reconnecting",
+  disconnected: "Disconnected",
+  idle: "Not running",
+  missing: "Not installed",
+  unknown: "Unknown",
+  login: "Not logged in",
+};
 
 /** @param {AgentInfo} agent @param {Store} store */
 export function agentState(agent, { state }) {
@@ -18,17 +27,34 @@ export function agentState(agent, { state }) {
   return agent.loggedIn === false && (agent.status === "connected" || agent.status === "idle") ? "login" : agent.status;
 }
 /** @param {AgentInfo} agent @param {Store} store */
-export const agentStateWords = (agent, store) => WORDS[agentState(agent, store)] ?? "";
+export const agentStateLabel = (agent, store) => STATE_LABELS[agentState(agent, store)] ?? "";
 
 /**
  * @param {HTMLElement} root
  * @param {{ store: Store, reconnect: (cliType: string) => void, refresh: () => void, changeTheme: () => void }} deps
  */
 export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
-  const agents = h("button", { class: "footer-agents", type: "button", "aria-haspopup": "dialog", "aria-expanded": "false", "aria-label": "Agents" });
+  const agents = h("button", {
+    class: "footer-agents",
+    type: "button",
+    "aria-haspopup": "dialog",
+    "aria-expanded": "false",
+    "aria-label": "Agents",
+  });
   const picture = icon("moon");
-  const theme = h("button", { class: "icon-button", type: "button", "aria-label": "Change theme", title: "Change theme" }, picture);
-  const settings = h("button", { class: "icon-button", type: "button", "data-command": "settings", "aria-label": "Settings", title: "Settings" }, icon("gear"));
+  const theme = h("button", {
+    class: "icon-button",
+    type: "button",
+    "aria-label": "Change theme",
+    title: "Change theme",
+  }, picture);
+  const settings = h("button", {
+    class: "icon-button",
+    type: "button",
+    "data-command": "settings",
+    "aria-label": "Settings",
+    title: "Settings",
+  }, icon("gear"));
   root.append(agents, h("span", { class: "footer-space" }), theme, settings);
   /** @type {HTMLElement | null} */
   let popover = null;
@@ -82,10 +108,13 @@ export function mountFooter(root, { store, reconnect, refresh, changeTheme }) {
   return {
     update() {
       redraw(agents, store.state.agents.map((agent) => {
-        const words = `${agent.name}: ${agentStateWords(agent, store)}`;
-        return h("span", { "data-key": agent.cliType, title: words }, mark(agent.cliType), h("span", { class: "dot", "data-state": agentState(agent, store) }), h("span", { class: "visually-hidden" }, words));
+        const label = `${agent.name}: ${agentStateLabel(agent, store)}`;
+        return h("span", { "data-key": agent.cliType, title: label },
+          mark(agent.cliType),
+          h("span", { class: "dot", "data-state": agentState(agent, store) }),
+          h("span", { class: "visually-hidden" }, label));
       }));
-      // Before the list has come there is nothing else to name it.
+      // Before the list has arrived, nothing else gives it a name.
       if (store.state.agents.length) agents.removeAttribute("aria-label");
       draw();
     },
@@ -100,16 +129,34 @@ function card(agent, store) {
   return h("div", { class: "agent-card", "data-key": agent.cliType },
     mark(agent.cliType),
     h("span", { class: "agent-name" }, agent.name),
-    h("span", { class: "agent-state" }, h("span", { class: "dot", "data-state": state }), agentStateWords(agent, store)),
+    h("span", { class: "agent-state" },
+      h("span", { class: "dot", "data-state": state }),
+      agentStateLabel(agent, store)),
     h("span", { class: "agent-version" }, agent.version ? `Version ${agent.version}` : (agent.program ?? "")),
-    state === "disconnected" ? h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "reconnect", "data-cli-type": agent.cliType }, "Reconnect") : null,
+    state === "disconnected" ? h("button", {
+      class: "button",
+      type: "button",
+      "data-kind": "secondary",
+      "data-do": "reconnect",
+      "data-cli-type": agent.cliType,
+    }, "Reconnect") : null,
     install ? commandLine(install) : null);
 }
 
-/** A command to run elsewhere, with Copy. @param {string} command @param {boolean} [words] */
-export function commandLine(command, words = false) {
+/** A command to run in a terminal, with Copy. @param {string} command @param {boolean} [hasLabel] */
+export function commandLine(command, hasLabel = false) {
   return h("div", { class: "command-line" }, h("code", {}, command),
-    words
-      ? h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "copy", "data-text": command }, icon("copy"), h("span", { "data-copy-label": true }, "Copy"))
-      : h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "copy", "data-text": command, "aria-label": `Copy the command ${command}`, title: "Copy" }, icon("copy")));
+    hasLabel
+      ? h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "copy", "data-text": command },
+        icon("copy"),
+        h("span", { "data-copy-label": true }, "Copy"))
+      : h("button", {
+        class: "icon-button",
+        type: "button",
+        "data-size": "row",
+        "data-do": "copy",
+        "data-text": command,
+        "aria-label": `Copy the command ${command}`,
+        title: "Copy",
+      }, icon("copy")));
 }

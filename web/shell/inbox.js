@@ -1,4 +1,4 @@
-// inbox.js: the lists on top of the sidebar: "Needs you", and below it, quietly, what is finished and unread.
+// inbox.js: the lists at the top of the sidebar: "Needs you", and below it, less prominent, "Finished".
 import { NAMES } from "../shared/attention.js";
 import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, setGlyph } from "../shared/icons.js";
@@ -9,8 +9,14 @@ import { reasonOf } from "./needs-you.js";
 /** @typedef {import("./needs-you.js").Need} Need */
 /** @typedef {import("./store.js").Store} Store */
 /**
- * @typedef {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null, open: (sessionId: string) => void,
- *   reconnect: (cliType: string) => void, seen: (sessionId: string) => void }} Deps
+ * @typedef {{
+ *   store: Store,
+ *   rowLock: import("./row-lock.js").RowLock,
+ *   activeSession: () => string | null,
+ *   open: (sessionId: string) => void,
+ *   reconnect: (cliType: string) => void,
+ *   seen: (sessionId: string) => void,
+ * }} Deps
  */
 
 /** Rows before "Show n more". */
@@ -24,11 +30,13 @@ export function mountInbox(roots, deps) {
   const badge = h("span", { class: "count-badge" });
   const markRead = h("button", { class: "link-button inbox-read", type: "button" }, "Mark all read");
   const count = h("span", { class: "inbox-count tabular" });
-  const waiting = mountList(roots.waiting, deps, h("h2", { id: "inbox-title" }, "Needs you"), badge, h("kbd", { class: "kbd", title: "Go to the next one" }, mod("J")));
+  const heading = h("h2", { id: "inbox-title" }, "Needs you");
+  const key = h("kbd", { class: "kbd", title: "Go to the next one" }, mod("J"));
+  const waiting = mountList(roots.waiting, deps, heading, badge, key);
   const finished = mountList(roots.finished, deps, h("h2", { id: "finished-title" }, "Finished"), count, markRead);
   /** @type {Need[]} */
   let unread = [];
-  /** The user asked for the rows to go, so they need not wait until the pointer has left. */
+  /** The user asked to clear the rows, so they need not wait for the pointer to leave. */
   let isClearing = false;
   markRead.addEventListener("click", () => {
     isClearing = true;
@@ -52,19 +60,19 @@ export function mountInbox(roots, deps) {
 /**
  * @param {HTMLElement} root
  * @param {Deps} deps
- * @param {...Node} title
+ * @param {...Node} titleNodes
  */
-function mountList(root, { store, hold, activeSession, open, reconnect }, ...title) {
+function mountList(root, { store, rowLock, activeSession, open, reconnect }, ...titleNodes) {
   /** @type {Map<string, HTMLElement>} */
   const rows = new Map();
-  /** The rows that are shown, in their order. @type {string[]} */
+  /** The keys of the shown rows, in order. @type {string[]} */
   let order = [];
   /** @type {Need[]} */
   let known = [];
   let all = false;
   const list = h("div", { class: "inbox-list" });
   const more = h("button", { class: "inbox-more", type: "button" });
-  root.append(h("div", { class: "section-title" }, ...title), list, more);
+  root.append(h("div", { class: "section-title" }, ...titleNodes), list, more);
 
   root.addEventListener("click", (event) => {
     if (closest(event, ".inbox-more")) {
@@ -84,15 +92,15 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
     const [sign, name, time, reason] = [...row.children];
     const [why, dot, place] = [...(reason?.children ?? [])];
     const attention = need.kind === "agent" ? "disconnected" : need.session.attention;
-    const words = need.kind === "agent" ? `${need.agent.name} disconnected` : need.session.title;
+    const title = need.kind === "agent" ? `${need.agent.name} disconnected` : need.session.title;
     const project = need.kind === "agent" ? "Reconnect" : (store.project(need.session.projectId)?.name ?? "");
     setAttribute(row, "data-attention", attention);
     setAttribute(row, "aria-current", need.kind === "session" && need.session.id === activeSession() ? "true" : null);
     if (sign instanceof SVGElement) setGlyph(sign, attention, NAMES[attention]);
-    if (name) setText(name, words);
-    if (name) setAttribute(name, "title", words);
+    if (name) setText(name, title);
+    if (name) setAttribute(name, "title", title);
     if (time) setText(time, relativeTime(need.since, Date.now()));
-    if (why) setText(why, need.kind === "agent" ? lostWords(need.sessions.length) : reasonOf(need.session));
+    if (why) setText(why, need.kind === "agent" ? lostText(need.sessions.length) : reasonOf(need.session));
     if (dot) setAttribute(dot, "hidden", project === "");
     if (place) setText(place, project);
     return row;
@@ -101,7 +109,12 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
   /** @param {Need} need */
   function create(need) {
     const agent = need.kind === "agent" ? need.agent.cliType : null;
-    return h("button", { class: "inbox-row", type: "button", "data-session": need.kind === "session" ? need.session.id : null, "data-cli-type": agent },
+    return h("button", {
+      class: "inbox-row",
+      type: "button",
+      "data-session": need.kind === "session" ? need.session.id : null,
+      "data-cli-type": agent,
+    },
       glyph("idle", { size: 16 }),
       h("span", { class: "inbox-title truncate", dir: "auto" }),
       h("span", { class: "inbox-time" }),
@@ -114,8 +127,10 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
   function update(needs, asked = false) {
     known = needs;
     const byKey = new Map(needs.map((need) => [need.key, need]));
-    // In sight of a pointer that is about to press, nothing comes, goes or changes places.
-    if (hold.keepsAll() && !asked) return void order.forEach((key) => byKey.has(key) && draw(/** @type {Need} */ (byKey.get(key))));
+    // While the user may be about to click, no row is added, removed or moved.
+    if (rowLock.keepsAll() && !asked) {
+      return void order.forEach((key) => byKey.has(key) && draw(/** @type {Need} */ (byKey.get(key))));
+    }
     if (needs.length <= ROWS_MAX) all = false;
     const shown = all ? needs : needs.slice(0, ROWS_MAX);
     root.hidden = needs.length === 0;
@@ -129,4 +144,4 @@ function mountList(root, { store, hold, activeSession, open, reconnect }, ...tit
 }
 
 /** @param {number} count */
-const lostWords = (count) => (count === 1 ? "1 session interrupted" : `${count} sessions interrupted`);
+const lostText = (count) => (count === 1 ? "1 session interrupted" : `${count} sessions interrupted`);

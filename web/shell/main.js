@@ -1,4 +1,4 @@
-// main.js: puts the shell together.
+// main.js: assembles the shell.
 import { find, setText } from "../shared/dom.js";
 import { glyph } from "../shared/icons.js";
 import { mod, shortcutOf } from "../shared/keys.js";
@@ -10,7 +10,7 @@ import { giveFocusBackBy } from "./dialog.js";
 import { mountDrawer } from "./drawer.js";
 import { createFocus } from "./focus.js";
 import { mountFooter } from "./footer.js";
-import { watchHold } from "./hold.js";
+import { watchRowLock } from "./row-lock.js";
 import { mountInbox } from "./inbox.js";
 import { mountNarrow } from "./narrow.js";
 import { mountNotices } from "./notices.js";
@@ -19,7 +19,7 @@ import { createNotifier } from "./notifier.js";
 import { mountOffline } from "./offline.js";
 import { mountPortlets } from "./portlets.js";
 import { mountResize } from "./resize.js";
-import { watchSeen } from "./seen.js";
+import { watchSeen } from "./mark-seen.js";
 import { openSettings } from "./settings.js";
 import { mountSheet } from "./sheet.js";
 import { createSocket } from "./socket.js";
@@ -36,46 +36,113 @@ const byId = (/** @type {string} */ id) => find(document, `#${id}`);
 const app = byId("app");
 const store = createStore();
 const workspace = createWorkspace(() => store.announce());
-const focus = createFocus({ sidebar: byId("sidebar"), rail: byId("rail"), topBar: byId("top-bar"), tabBar: byId("tab-bar"), sheet: byId("sheet") },
-  { enterTabs: () => tabBar.focusCurrent(), enterSession: (target) => portlets.tellCurrent({ kind: "focus", target }) });
-const drawer = mountDrawer(app, { sidebar: byId("sidebar"), covered: [find(document, ".skip-link"), ...["rail", "top-bar", "tab-bar", "notices", "sheet"].map(byId)], focus });
+const focus = createFocus({
+  sidebar: byId("sidebar"),
+  rail: byId("rail"),
+  topBar: byId("top-bar"),
+  tabBar: byId("tab-bar"),
+  sheet: byId("sheet"),
+},
+  {
+    enterTabs: () => tabBar.focusCurrent(),
+    enterSession: (target) => portlets.sendToCurrent({ kind: "focus", target }),
+  });
+const drawer = mountDrawer(app, {
+  sidebar: byId("sidebar"),
+  covered: [find(document, ".skip-link"), ...["rail", "top-bar", "tab-bar", "notices", "sheet"].map(byId)],
+  focus,
+});
 const toast = mountToasts(byId("toasts"), { giveBack: focus.giveBack });
-const tellNotices = mountNotices(byId("notices"));
-const socket = createSocket({ heard, opened, lost });
+const setNotices = mountNotices(byId("notices"));
+const socket = createSocket({ onFrame, opened, lost });
 const offline = mountOffline(byId("offline"), { tryNow: socket.tryNow });
 const request = socket.request;
-const actions = createActions({ store, workspace, toast, request, open: (id) => commands.open(id), focusProject: (id) => tree.focusProject(id), added: (id) => commands.projectAdded(id), prepared: () => portlets.whenPrepared() });
-const portlets = mountPortlets(byId("portlets"), { store, request, spoke: (sessionId, message) => commands.fromPortlet(sessionId, message) });
+const actions = createActions({
+  store,
+  workspace,
+  toast,
+  request,
+  open: (id) => commands.open(id),
+  focusProject: (id) => tree.focusProject(id),
+  added: (id) => commands.projectAdded(id),
+  prepared: () => portlets.whenPrepared(),
+});
+const portlets = mountPortlets(byId("portlets"), {
+  store,
+  request,
+  onMessage: (sessionId, message) => commands.fromPortlet(sessionId, message),
+});
 const resize = mountResize(app, byId("separator"));
-const hold = watchHold(byId("lists"), () => {
+const rowLock = watchRowLock(byId("lists"), () => {
   tree.release();
   inbox.update(needs, finished);
 });
-const inbox = mountInbox({ waiting: byId("inbox"), finished: byId("finished") }, { store, hold, activeSession: workspace.current, open: (id) => commands.open(id), reconnect: actions.reconnect, seen: actions.seen });
-const tree = mountTree(byId("tree"), { store, hold, activeSession: workspace.current });
-const footer = mountFooter(byId("footer"), { store, reconnect: actions.reconnect, refresh: actions.refreshAgents, changeTheme });
-const sheet = mountSheet(byId("sheet"), { store, workspace, actions, show: (id) => portlets.show(id), isReady: portlets.isReady, open: (id) => commands.open(id), newSession: (id) => commands.newSession(id) });
-const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, { store, current: workspace.current, openCount: () => workspace.order().length });
+const inbox = mountInbox({ waiting: byId("inbox"), finished: byId("finished") }, {
+  store,
+  rowLock,
+  activeSession: workspace.current,
+  open: (id) => commands.open(id),
+  reconnect: actions.reconnect,
+  seen: actions.seen,
+});
+const tree = mountTree(byId("tree"), { store, rowLock, activeSession: workspace.current });
+const footer = mountFooter(byId("footer"), {
+  store,
+  reconnect: actions.reconnect,
+  refresh: actions.refreshAgents,
+  changeTheme,
+});
+const sheet = mountSheet(byId("sheet"), {
+  store,
+  workspace,
+  actions,
+  show: (id) => portlets.show(id),
+  isReady: portlets.isReady,
+  open: (id) => commands.open(id),
+  newSession: (id) => commands.newSession(id),
+});
+const narrow = mountNarrow({ rail: byId("rail"), topBar: byId("top-bar") }, {
+  store,
+  current: workspace.current,
+  openCount: () => workspace.order().length,
+});
 const announce = mountAnnouncer(byId("announcer"), (cliType) => store.agent(cliType)?.name ?? cliType);
-const notifier = createNotifier({ place: (session) => store.project(session.projectId)?.name ?? "", open: (id) => commands.open(id) });
+const notifier = createNotifier({
+  place: (session) => store.project(session.projectId)?.name ?? "",
+  open: (id) => commands.open(id),
+});
 const seen = watchSeen({ session: () => store.state.sessions.get(workspace.current() ?? ""), seen: actions.seen });
-const commands = createCommands({ store, workspace, actions, portlets, focus, drawer, resize, toast, changeTheme, unseen: () => [...needs, ...finished], focusProject: (id) => tree.focusProject(id), focusNewSession: (id) => tree.focusNewSession(id), settings: showSettings });
+const commands = createCommands({
+  store,
+  workspace,
+  actions,
+  portlets,
+  focus,
+  drawer,
+  resize,
+  toast,
+  changeTheme,
+  unseen: () => [...needs, ...finished],
+  focusProject: (id) => tree.focusProject(id),
+  focusNewSession: (id) => tree.focusNewSession(id),
+  settings: showSettings,
+});
 const tabBar = mountTabBar(byId("tab-bar"), commands.tabActions);
 giveFocusBackBy((from) => void (sheet.focusStart() || focus.giveBack(from)));
 driveTree(byId("tree"), { ...tree, ...commands.treeActions });
 
-/** The Settings that were opened last. @type {ReturnType<typeof openSettings> | null} */
+/** The Settings dialog opened last. @type {ReturnType<typeof openSettings> | null} */
 let settings = null;
-/** What waits for the user. @type {import("./needs-you.js").Need[]} */
+/** What needs the user. @type {import("./needs-you.js").Need[]} */
 let needs = [];
 /** What is finished and unread. @type {import("./needs-you.js").Need[]} */
 let finished = [];
-/** The first list after a connection has come: only then may tabs of unknown sessions be let go. */
+/** The lists have arrived since the last connect: only then may tabs of unknown sessions be closed. */
 let synced = false;
 let shown = /** @type {string | null} */ (null);
-/** After a load or a lost connection, keys belong to the session in front unless something else has focus. */
+/** After a load or a reconnect, focus goes to the active session unless something else has it. */
 let refocus = true;
-/** The version of the server this page came from. @type {string | undefined} */
+/** The version of the server that served this page. @type {string | undefined} */
 let pageVersion;
 
 store.subscribe((changes) => focus.keep(() => draw(changes)));
@@ -100,16 +167,16 @@ function draw(changes) {
   showTitle();
   const turned = [...changes.turned].flatMap((id) => store.state.sessions.get(id) ?? []);
   announce(turned);
-  notifier.tell(turned);
+  notifier.notify(turned);
   seen();
   if (synced && (changes.agents || changes.projects)) portlets.contextChanged();
-  // After the frame, when nothing is left to lay out.
+  // After the frame, so that it forces no layout.
   if (current !== shown && current !== null) setTimeout(tree.reveal, 0, current);
   shown = current;
   if (synced && refocus) {
     refocus = false;
-    if (focus.isLost()) portlets.tellCurrent({ kind: "focus", target: "input" });
-    else if (document.activeElement?.matches("iframe")) portlets.tellCurrent({ kind: "focus", target: "lost" });
+    if (focus.isLost()) portlets.sendToCurrent({ kind: "focus", target: "input" });
+    else if (document.activeElement?.matches("iframe")) portlets.sendToCurrent({ kind: "focus", target: "lost" });
   }
 }
 
@@ -124,9 +191,27 @@ function tabViews() {
   const start = workspace.currentStart();
   const open = workspace.order().flatMap((id) => {
     const session = store.state.sessions.get(id);
-    return session ? [{ id, title: session.title, cliType: session.cliType, attention: session.attention, current: id === current, provisional: false, controls: portlets.frameId(id) }] : [];
+    return session
+      ? [{
+        id,
+        title: session.title,
+        cliType: session.cliType,
+        attention: session.attention,
+        current: id === current,
+        provisional: false,
+        controls: portlets.frameId(id),
+      }]
+      : [];
   });
-  const starting = workspace.starts().map(({ key, cliType }) => ({ id: key, title: "New Session", cliType, attention: /** @type {const} */ ("starting"), current: key === start?.key, provisional: true, controls: "page" }));
+  const starting = workspace.starts().map(({ key, cliType }) => ({
+    id: key,
+    title: "New Session",
+    cliType,
+    attention: /** @type {const} */ ("starting"),
+    current: key === start?.key,
+    provisional: true,
+    controls: "page",
+  }));
   return [...open, ...starting];
 }
 
@@ -148,36 +233,47 @@ function showTitle() {
 
 /** @param {boolean} [addAgent] */
 function showSettings(addAgent = false) {
-  settings = openSettings({ notifier, themeChanged, version: store.state.version, hasDisplay: store.state.hasDisplay, request, addAgent });
+  settings = openSettings({
+    notifier,
+    themeChanged,
+    version: store.state.version,
+    hasDisplay: store.state.hasDisplay,
+    request,
+    addAgent,
+  });
 }
 
 /** @param {ServerFrame} frame */
-function heard(frame) {
+function onFrame(frame) {
   const agentsBefore = frame.type === "agent:list" ? describeAgents() : "";
   store.apply(frame);
   if (frame.type === "agent:list" && describeAgents() !== agentsBefore) settings?.agentsChanged();
-  if (frame.type === "error") return frame.sessionId ? portlets.deliver(frame) : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
+  if (frame.type === "error") return frame.sessionId
+    ? portlets.deliver(frame)
+    : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
   if (frame.type === "server:hello") greet(frame);
   if (frame.type === "project:added") void actions.listSessions(frame.project.id);
   if (frame.type === "session:archived") workspace.close(frame.sessionId);
   if (frame.type === "agent:status" && frame.status === "connected") workspace.connected(frame.cliType);
-  if (frame.type === "session:renamed") {
-    workspace.rename(frame.sessionId, frame.newSessionId);
-    portlets.rename(frame.sessionId, frame.newSessionId);
+  if (frame.type === "project:removed") {
+    for (const id of workspace.order()) if (!store.state.sessions.has(id)) workspace.close(id);
   }
-  if (frame.type === "project:removed") for (const id of workspace.order()) if (!store.state.sessions.has(id)) workspace.close(id);
   portlets.deliver(frame);
 }
 
-/** Tells lists of agents apart, whatever their states are. */
-const describeAgents = () => store.state.agents.map(({ cliType, name, program, installed }) => [cliType, name, program, installed].join("\t")).join("\n");
+/** A key of the agent list that changes with its agents, not with their states. */
+const describeAgents = () => store.state.agents
+  .map(({ cliType, name, program, installed }) => [cliType, name, program, installed].join("\t"))
+  .join("\n");
 
 /** @param {Extract<ServerFrame, { type: "server:hello" }>} hello */
 function greet({ version, notices }) {
   pageVersion ??= version;
-  tellNotices("server", notices.map((words) => ({ words })));
+  setNotices("server", notices.map((text) => ({ text })));
   const reload = { label: "Reload", run: () => location.reload() };
-  tellNotices("version", version === pageVersion ? [] : [{ words: `Liminal Builder ${version} is running. This page is of version ${pageVersion}.`, action: reload }]);
+  setNotices("version", version === pageVersion
+    ? []
+    : [{ text: `Liminal Builder ${version} is running. This page is version ${pageVersion}.`, action: reload }]);
 }
 
 async function opened() {
@@ -186,7 +282,7 @@ async function opened() {
   try {
     await actions.resync();
   } catch {
-    return; // The connection went again; the next one starts over.
+    return; // The connection was lost again; the next one starts over.
   }
   synced = true;
   portlets.resync();
@@ -210,7 +306,7 @@ function changeTheme() {
 
 function themeChanged() {
   footer.themeChanged();
-  portlets.tellAll({ kind: "theme", theme: currentTheme() });
+  portlets.sendToAll({ kind: "theme", theme: currentTheme() });
 }
 
 followTheme(themeChanged);

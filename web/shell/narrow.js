@@ -1,4 +1,4 @@
-// narrow.js: the sidebar's stand-ins on narrow windows: a rail at the side, a bar on top of a phone.
+// narrow.js: what replaces the sidebar in narrow windows: a rail at the side, or a top bar on a phone.
 import { isUnseen, mostUrgent, NAMES } from "../shared/attention.js";
 import { h } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
@@ -37,12 +37,27 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
     const project = store.state.sessions.get(current() ?? "")?.projectId;
     redraw(rail, [
       command("menu", "sidebar", "Show projects and sessions"),
-      ...counts(needs).map(([attention, count]) => h("button", { class: "rail-count", type: "button", "data-key": attention, "data-command": "next-of", "data-attention": attention, "aria-label": `${NAMES[attention]}: ${count}` },
+      ...counts(needs).map(([attention, count]) => h("button", {
+        class: "rail-count",
+        type: "button",
+        "data-key": attention,
+        "data-command": "next-of",
+        "data-attention": attention,
+        "aria-label": `${NAMES[attention]}: ${count}`,
+      },
         glyph(attention), h("span", {}, String(count)))),
       h("hr"),
       ...store.state.projects.map((own) => {
         const attention = mostUrgent(store.sessionsOf(own.id).map((session) => session.attention));
-        return h("button", { class: "rail-project", type: "button", "data-key": own.id, "data-command": "sidebar", "aria-current": own.id === project ? "true" : null, title: own.name, "aria-label": `${own.name}${attention === "idle" ? "" : `, ${NAMES[attention]}`}` },
+        return h("button", {
+          class: "rail-project",
+          type: "button",
+          "data-key": own.id,
+          "data-command": "sidebar",
+          "aria-current": own.id === project ? "true" : null,
+          title: own.name,
+          "aria-label": `${own.name}${attention === "idle" ? "" : `, ${NAMES[attention]}`}`,
+        },
           h("span", { class: "initials", "data-initials": initials(own.name) }), glyph(attention, { size: 12 }));
       }),
       command("plus", "add-project", "Add project"),
@@ -56,13 +71,19 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
   function drawTopBar(needs) {
     const session = store.state.sessions.get(current() ?? "");
     const agent = store.agent(session?.cliType);
-    const menu = command("menu", "sidebar", needs.length ? `Projects and sessions, ${needs.length} waiting` : "Projects and sessions");
+    const menu = command(
+      "menu",
+      "sidebar",
+      needs.length ? `Projects and sessions, ${needs.length} waiting` : "Projects and sessions",
+    );
     if (needs.length) menu.append(h("span", { class: "count-badge" }, String(needs.length)));
     redraw(topBar, [
       menu,
       h("div", { class: "top-title" },
         h("strong", { class: "truncate", dir: "auto" }, session?.title ?? "Liminal Builder"),
-        session ? h("span", { class: "top-meta truncate" }, mark(session.cliType), `${agent?.name ?? session.cliType} · ${store.project(session.projectId)?.name ?? ""}`,
+        session ? h("span", { class: "top-meta truncate" },
+          mark(session.cliType),
+          `${agent?.name ?? session.cliType} · ${store.project(session.projectId)?.name ?? ""}`,
           h("span", { class: "dot", "data-state": stateOf(session) })) : null),
       ...(openCount() > 0 ? [command("layers", "open-sessions", "Open sessions")] : []),
     ]);
@@ -73,15 +94,26 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
 function counts(needs) {
   /** @type {Map<Attention, number>} */
   const found = new Map();
-  for (const need of needs) if (need.kind === "session" && isUnseen(need.session.attention)) found.set(need.session.attention, (found.get(need.session.attention) ?? 0) + 1);
+  for (const need of needs) if (need.kind === "session" && isUnseen(need.session.attention)) {
+    found.set(need.session.attention, (found.get(need.session.attention) ?? 0) + 1);
+  }
   return [...found];
 }
 
 /** @param {string} picture @param {string} name @param {string} label */
-const command = (picture, name, label) => h("button", { class: "icon-button", type: "button", "data-key": name, "data-command": name, "aria-label": label, title: label }, icon(picture));
+const command = (picture, name, label) => h("button", {
+  class: "icon-button",
+  type: "button",
+  "data-key": name,
+  "data-command": name,
+  "aria-label": label,
+  title: label,
+}, icon(picture));
 
 /** Two letters for a name: "aa" for atlas-api, "fe" for ferry. @param {string} name */
 export function initials(name) {
   const [first = "", second] = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
-  return (second ? [...first].slice(0, 1).join("") + [...second].slice(0, 1).join("") : [...first].slice(0, 2).join("")).toLowerCase();
+  return (second
+    ? [...first].slice(0, 1).join("") + [...second].slice(0, 1).join("")
+    : [...first].slice(0, 2).join("")).toLowerCase();
 }

@@ -1,4 +1,4 @@
-// needs-you.js: who waits for the user, most pressing first, and who is finished and unread. Pure.
+// needs-you.js: what needs the user, most urgent first, and what is finished and unread. Pure.
 import { needsYou, urgency } from "../shared/attention.js";
 
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
@@ -12,11 +12,11 @@ import { needsYou, urgency } from "../shared/attention.js";
 export const sinceOf = (session) => session.since ?? session.lastActiveAt;
 
 /**
- * What waits for the user: agents that were lost with sessions on them, then requests, then errors; oldest first within a kind.
+ * What needs the user: disconnected agents that have sessions, then requests, then errors; oldest first within a kind.
  * @param {Iterable<SessionSummary>} sessions
  * @param {AgentInfo[]} agents
- * @param {string | null} [watched] The session before the user's eyes: how its turn ended is seen as it happens, and a
- *   row that comes and goes again would only make the sidebar jump.
+ * @param {string | null} [watched] The session in view: the user sees its turn end, and a row that appears and
+ *   disappears again would only make the sidebar jump.
  * @returns {Need[]}
  */
 export function listNeeds(sessions, agents, watched = null) {
@@ -26,10 +26,12 @@ export function listNeeds(sessions, agents, watched = null) {
   const lost = new Map();
   for (const session of sessions) {
     const isSeen = session.id === watched && session.attention !== "needs_permission";
-    // Its agent runs and serves others: it is this session that needs a restart.
+    // Its agent runs and serves other sessions: only this session needs a restart.
     const hangs = session.attention === "disconnected" && session.hangs;
     if ((needsYou(session.attention) || hangs) && !isSeen) waiting.push(needOf(session));
-    if (session.attention === "disconnected" && !hangs) lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
+    if (session.attention === "disconnected" && !hangs) {
+      lost.set(session.cliType, [...(lost.get(session.cliType) ?? []), session]);
+    }
   }
   waiting.sort((a, b) => rank(a) - rank(b) || oldestFirst(a, b));
   /** @type {Need[]} */
@@ -51,7 +53,9 @@ export function listNeeds(sessions, agents, watched = null) {
  */
 export function listFinished(sessions, watched = null) {
   const finished = [];
-  for (const session of sessions) if (session.attention === "finished" && session.id !== watched) finished.push(needOf(session));
+  for (const session of sessions) {
+    if (session.attention === "finished" && session.id !== watched) finished.push(needOf(session));
+  }
   return finished.sort(oldestFirst);
 }
 
@@ -65,12 +69,16 @@ const rank = (need) => (need.kind === "session" ? urgency(need.session.attention
 const oldestFirst = (a, b) => a.since.localeCompare(b.since);
 
 /**
- * What a session asks, in a few words.
+ * Why a session is listed, in short.
  * @param {SessionSummary} session
  */
 export function reasonOf({ attention, reason }) {
   if (reason) return reason;
-  return { needs_permission: "Waits for your decision", error: "Turn failed", finished: "Finished" }[/** @type {string} */ (attention)] ?? "";
+  return {
+    needs_permission: "Waiting for your decision",
+    error: "Turn failed",
+    finished: "Finished",
+  }[/** @type {string} */ (attention)] ?? "";
 }
 
 /** @param {import("./store.js").Store} store */

@@ -1,4 +1,4 @@
-// notifier.js: desktop notifications, only if the user switched them on and only while the page is not in view.
+// notifier.js: desktop notifications, only if the user enabled them and only while the page is not visible.
 import { isUnseen } from "../shared/attention.js";
 import { load, save } from "../shared/storage.js";
 import { reasonOf } from "./needs-you.js";
@@ -18,12 +18,15 @@ export function createNotifier({ place, open }) {
       const granted = on && isPossible() && (await Notification.requestPermission()) === "granted";
       save("notifications", granted ? true : null);
     },
-    /** @param {SessionSummary[]} turned Sessions that are in another state than before. */
-    tell(turned) {
+    /** @param {SessionSummary[]} changed Sessions whose state changed. */
+    notify(changed) {
       if (document.visibilityState !== "hidden" || !isOn()) return;
-      for (const session of turned.filter(({ attention }) => isUnseen(attention))) {
-        // One per session, however many windows know of it.
-        const note = new Notification(session.title, { body: `${reasonOf(session)} · ${place(session)}`, tag: session.id });
+      for (const session of changed.filter(({ attention }) => isUnseen(attention))) {
+        // The tag makes it one per session, however many windows are open.
+        const note = new Notification(session.title, {
+          body: `${reasonOf(session)} · ${place(session)}`,
+          tag: session.id,
+        });
         note.addEventListener("click", () => {
           window.focus();
           note.close();

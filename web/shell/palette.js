@@ -10,27 +10,60 @@ import { newestFirst } from "./store.js";
 
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
 /** @typedef {import("./store.js").Store} Store */
-/** `meta` says what it is or does; `mark` is the agent whose mark it has in place of an icon. @typedef {{ label: string, icon: string, mark?: string, meta?: string, keys?: string, run: () => void }} PaletteCommand */
-/** What can be found, beside sessions; `previous` is the session used before the present one. @typedef {{ commands: PaletteCommand[], projects: PaletteCommand[], agents: PaletteCommand[], previous: string | null }} Findable */
+/**
+ * `meta` describes it; `mark` is the agent whose mark replaces the icon.
+ * @typedef {{
+ *   label: string,
+ *   icon: string,
+ *   mark?: string,
+ *   meta?: string,
+ *   keys?: string,
+ *   run: () => void,
+ * }} PaletteCommand
+ */
+/**
+ * What can be found besides sessions; `previous` is the session used before the current one.
+ * @typedef {{
+ *   commands: PaletteCommand[],
+ *   projects: PaletteCommand[],
+ *   agents: PaletteCommand[],
+ *   previous: string | null,
+ * }} Findable
+ */
 /** @typedef {{ session: SessionSummary } | { command: PaletteCommand }} Choice */
 /** @typedef {{ title: string, choices: { choice: Choice, ranges: [number, number][] }[] }} Group */
 
 const SESSIONS_MAX = 30;
-/** Sessions that are found by the name of their project or agent only. */
+/** How many sessions are listed that match only by the name of their project or agent. */
 const BY_PLACE_MAX = 10;
 
 /**
  * @param {{ store: Store, findable: Findable, open: (sessionId: string) => void, query?: string }} deps
  */
 export function openPalette({ store, findable, open, query = "" }) {
-  const input = h("input", { class: "palette-input", type: "text", role: "combobox", "aria-label": "Search or jump to", "aria-expanded": "true", "aria-controls": "palette-list", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", placeholder: "Search or jump to…" });
+  const input = h("input", {
+    class: "palette-input",
+    type: "text",
+    role: "combobox",
+    "aria-label": "Search or jump to",
+    "aria-expanded": "true",
+    "aria-controls": "palette-list",
+    "aria-autocomplete": "list",
+    autocomplete: "off",
+    spellcheck: "false",
+    placeholder: "Search or jump to…",
+  });
   const found = h("span", { class: "palette-count", "aria-live": "polite" });
   const list = h("div", { class: "palette-list", id: "palette-list", role: "listbox", "aria-label": "Results" });
   const dialog = openDialog({ label: "Search or jump to", className: "palette" },
     h("div", { class: "palette-head" }, icon("search"), input, found), list,
     h("div", { class: "dialog-foot" },
-      hint([icon("arrow-up"), icon("arrow-down")], "move"), hint([icon("return")], "open"), hint([">"], "commands only"), hint(["@"], "one project"),
-      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "close"))));
+      hint([icon("arrow-up"), icon("arrow-down")], "move"),
+      hint([icon("return")], "open"),
+      hint([">"], "commands only"),
+      hint(["@"], "one project"),
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" },
+        hint(["Esc"], "close"))));
   /** @type {Choice[]} */
   let choices = [];
   let active = 0;
@@ -61,7 +94,11 @@ export function openPalette({ store, findable, open, query = "" }) {
   /** @param {number} index */
   function select(index) {
     active = index;
-    for (const option of list.querySelectorAll('[role="option"]')) setAttribute(option, "aria-selected", String(Number(/** @type {HTMLElement} */ (option).dataset.index) === index));
+    for (const option of list.querySelectorAll('[role="option"]')) setAttribute(
+      option,
+      "aria-selected",
+      String(Number(/** @type {HTMLElement} */ (option).dataset.index) === index),
+    );
     setAttribute(input, "aria-activedescendant", choices[index] ? `palette-${index}` : null);
     list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
   }
@@ -70,14 +107,17 @@ export function openPalette({ store, findable, open, query = "" }) {
     const groups = findChoices(input.value, store, findable);
     choices = groups.flatMap((group) => group.choices.map(({ choice }) => choice));
     let index = 0;
-    reconcile(list, choices.length === 0 ? [h("p", { class: "palette-none" }, "Nothing found")] : groups.filter((group) => group.choices.length).map((group, at) =>
+    const shown = groups.filter((group) => group.choices.length).map((group, at) =>
       h("div", { role: "group", "aria-labelledby": `palette-group-${at}` },
         h("div", { class: "palette-group", id: `palette-group-${at}`, role: "presentation" }, group.title),
-        ...group.choices.map(({ choice, ranges }) => option(choice, ranges, index++, store)))));
+        ...group.choices.map(({ choice, ranges }) => option(choice, ranges, index++, store))));
+    reconcile(list, shown.length ? shown : [h("p", { class: "palette-none" }, "Nothing found")]);
     const sessions = choices.filter((choice) => "session" in choice).length;
     found.textContent = input.value.startsWith(">") ? "" : `${sessions} of ${store.state.sessions.size} sessions`;
-    // Without a word typed, Enter goes back to where the user came from.
-    const before = input.value.trim() ? -1 : choices.findIndex((choice) => "session" in choice && choice.session.id === findable.previous);
+    // With nothing typed, Enter returns to the previous session.
+    const before = input.value.trim()
+      ? -1
+      : choices.findIndex((choice) => "session" in choice && choice.session.id === findable.previous);
     select(Math.max(0, before));
   }
 
@@ -94,9 +134,9 @@ export function openPalette({ store, findable, open, query = "" }) {
  */
 export function findChoices(text, store, { commands, projects, agents, previous }) {
   const onlyCommands = text.startsWith(">");
-  const [projectPart, ...words] = text.startsWith("@") ? text.slice(1).split(" ") : [null, text];
-  const query = onlyCommands ? text.slice(1) : words.join(" ");
-  const isAsked = query.trim() !== "";
+  const [projectPart, ...terms] = text.startsWith("@") ? text.slice(1).split(" ") : [null, text];
+  const query = onlyCommands ? text.slice(1) : terms.join(" ");
+  const hasQuery = query.trim() !== "";
   const sessions = onlyCommands ? [] : [...store.state.sessions.values()]
     .filter((session) => projectPart === null || fuzzy(projectPart ?? "", store.project(session.projectId)?.name ?? ""))
     .sort(newestFirst);
@@ -104,21 +144,23 @@ export function findChoices(text, store, { commands, projects, agents, previous 
     const match = fuzzy(query, session.title);
     return match ? [{ choice: { session }, ...match }] : [];
   });
-  if (isAsked) matched.sort((a, b) => b.score - a.score);
+  if (hasQuery) matched.sort((a, b) => b.score - a.score);
   const titled = new Set(matched.map(({ choice }) => choice.session));
-  const placed = !isAsked ? [] : sessions.filter((session) => !titled.has(session) && isIn(session, query, store)).slice(0, BY_PLACE_MAX);
+  const placed = !hasQuery
+    ? []
+    : sessions.filter((session) => !titled.has(session) && isIn(session, query, store)).slice(0, BY_PLACE_MAX);
   const waiting = matched.filter(({ choice }) => needsYou(choice.session.attention));
   const rest = matched.filter(({ choice }) => !needsYou(choice.session.attention));
-  const back = isAsked ? -1 : rest.findIndex(({ choice }) => choice.session.id === previous);
+  const back = hasQuery ? -1 : rest.findIndex(({ choice }) => choice.session.id === previous);
   if (back > 0) rest.unshift(...rest.splice(back, 1));
   const find = (/** @type {PaletteCommand[]} */ all, /** @type {string} */ part) => all.flatMap((command) => {
     const match = fuzzy(part, command.label);
     return match ? [{ choice: { command }, ...match }] : [];
   }).sort((a, b) => b.score - a.score);
-  const anywhere = projectPart === null && !onlyCommands && isAsked;
+  const anywhere = projectPart === null && !onlyCommands && hasQuery;
   return [
     { title: "Needs you", choices: waiting },
-    { title: isAsked || projectPart !== null ? "Sessions" : "Recent", choices: rest.slice(0, SESSIONS_MAX) },
+    { title: hasQuery || projectPart !== null ? "Sessions" : "Recent", choices: rest.slice(0, SESSIONS_MAX) },
     { title: "Projects", choices: anywhere ? find(projects, query) : projectPart ? find(projects, projectPart) : [] },
     { title: "Agents", choices: anywhere ? find(agents, query) : [] },
     { title: "By project or agent", choices: placed.map((session) => ({ choice: { session }, ranges: [] })) },
@@ -126,24 +168,42 @@ export function findChoices(text, store, { commands, projects, agents, previous 
   ];
 }
 
-/** Its project or its agent has this name. @param {SessionSummary} session @param {string} query @param {Store} store */
+/**
+ * Whether its project or its agent matches.
+ * @param {SessionSummary} session
+ * @param {string} query
+ * @param {Store} store
+ */
 function isIn(session, query, store) {
-  return [store.project(session.projectId)?.name, store.agent(session.cliType)?.name].some((name) => (name ? fuzzy(query, name) : null) !== null);
+  return [
+    store.project(session.projectId)?.name,
+    store.agent(session.cliType)?.name,
+  ].some((name) => (name ? fuzzy(query, name) : null) !== null);
 }
 
 /** @param {Choice} choice @param {[number, number][]} ranges @param {number} index @param {Store} store */
 function option(choice, ranges, index, store) {
-  const attributes = { class: "palette-option", role: "option", id: `palette-${index}`, "data-index": index, "aria-selected": "false" };
+  const attributes = {
+    class: "palette-option",
+    role: "option",
+    id: `palette-${index}`,
+    "data-index": index,
+    "aria-selected": "false",
+  };
   if ("command" in choice) {
     const { command } = choice;
     return h("div", attributes, command.mark ? mark(command.mark) : icon(command.icon), marked(command.label, ranges),
-      command.meta ? h("span", { class: "palette-meta truncate" }, command.meta) : null, command.keys ? h("kbd", { class: "kbd" }, command.keys) : null);
+      command.meta ? h("span", { class: "palette-meta truncate" }, command.meta) : null,
+      command.keys ? h("kbd", { class: "kbd" }, command.keys) : null);
   }
   const { session } = choice;
-  const state = session.attention === "idle" ? "" : session.attention === "finished" ? reasonOf(session) : NAMES[session.attention];
+  const state = session.attention === "idle" ? ""
+    : session.attention === "finished" ? reasonOf(session)
+    : NAMES[session.attention];
   return h("div", attributes,
     glyph(session.attention, { size: 16 }), marked(session.title, ranges),
-    h("span", { class: "palette-meta palette-state" }, state), h("span", { class: "palette-meta palette-project truncate" }, store.project(session.projectId)?.name ?? ""),
+    h("span", { class: "palette-meta palette-state" }, state),
+    h("span", { class: "palette-meta palette-project truncate" }, store.project(session.projectId)?.name ?? ""),
     mark(session.cliType), h("span", { class: "palette-time" }, relativeTime(session.lastActiveAt, Date.now())));
 }
 

@@ -1,26 +1,26 @@
-// path-field.js: a field for a directory, with completion inline and as a list.
+// path-field.js: an input for a directory, with inline completion and a list.
 import { closest, h, reconcile, setAttribute } from "../shared/dom.js";
 import { glyph, icon } from "../shared/icons.js";
 import { HOME, pathOf } from "../shared/paths.js";
 
 /** @typedef {import("../shared/protocol.js").PathCompletion} PathCompletion */
 
-/** Said when Add is pressed and no directory was named. */
+/** The error when Add is pressed without a directory. */
 export const NO_DIRECTORY = "Type or choose a directory";
 
 let fields = 0;
 
-/** Comes when no pointer is pressed: what moves away under a press takes its click along. */
+/** Resolves when no pointer is pressed: an element that moves during a press loses its click. */
 let released = Promise.resolve();
 /** @type {(() => void) | null} */
 let release = null;
 addEventListener("pointerdown", ({ button }) => {
   if (button === 0 && !release) released = new Promise((resolve) => (release = resolve));
 }, { capture: true });
-// A menu or another frame may take the end of a press away; who types does not press.
+// A menu or another frame may swallow the end of a press. A key press shows that the pointer is up.
 for (const kind of ["pointerup", "pointercancel", "contextmenu", "keydown"]) {
   addEventListener(kind, () => {
-    // The click comes right after.
+    // The click follows right after.
     if (release) setTimeout(release);
     release = null;
   }, { capture: true });
@@ -33,31 +33,41 @@ export function createPathField({ complete, submit, changed }) {
   const id = `path-${(fields += 1)}`;
   const ghost = h("span", { class: "path-ghost", "aria-hidden": "true" });
   const input = h("input", {
-    class: "path-input", id, type: "text", role: "combobox", "aria-label": "Directory", "aria-autocomplete": "both", "aria-expanded": "false",
+    class: "path-input",
+    id,
+    type: "text",
+    role: "combobox",
+    "aria-label": "Directory",
+    "aria-autocomplete": "both",
+    "aria-expanded": "false",
     "aria-controls": `${id}-list`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: HOME,
   });
   const tab = h("kbd", { class: "kbd", "aria-hidden": "true" }, "Tab");
   const field = h("div", { class: "path-field" }, icon("folder"), h("span", { class: "path-wrap" }, ghost, input), tab);
   const list = h("div", { class: "path-list", id: `${id}-list`, role: "listbox", "aria-label": "Directories" });
-  const words = h("span");
-  const alert = h("p", { class: "path-error", id: `${id}-error`, role: "alert", hidden: true }, glyph("error"), words);
+  const errorText = h("span");
+  const alert = h("p", { class: "path-error", id: `${id}-error`, role: "alert", hidden: true },
+    glyph("error"),
+    errorText);
   /** @type {PathCompletion[]} */
   let options = [];
   let active = 0;
-  /** The user moved in the list. Only then does Enter mean the directory that is marked there; else it means the text. */
-  let chosen = false;
+  /**
+   * The user moved in the list. Only then does Enter pick the highlighted directory; otherwise it submits the text.
+   */
+  let isListActive = false;
   let asked = 0;
 
   input.addEventListener("input", () => {
     showError("");
-    chosen = false;
+    isListActive = false;
     void refresh();
   });
   input.addEventListener("keydown", onKey);
   list.addEventListener("pointerdown", (event) => event.preventDefault());
   list.addEventListener("click", (event) => {
     const option = closest(event, '[role="option"]');
-    if (option) take(options[Number(option.dataset.index)]);
+    if (option) accept(options[Number(option.dataset.index)]);
   });
 
   async function refresh() {
@@ -69,7 +79,7 @@ export function createPathField({ complete, submit, changed }) {
     if (turn !== asked) return;
     options = [...found].sort((a, b) => Number(a.isProject) - Number(b.isProject));
     active = Math.max(0, options.findIndex(({ path }) => same(path, prefix)));
-    chosen = false;
+    isListActive = false;
     draw();
   }
 
@@ -78,29 +88,31 @@ export function createPathField({ complete, submit, changed }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.isComposing) return;
     if (step && options.length) {
-      active = chosen ? (active + step + options.length) % options.length : step > 0 ? 0 : options.length - 1;
-      chosen = true;
+      active = isListActive ? (active + step + options.length) % options.length : step > 0 ? 0 : options.length - 1;
+      isListActive = true;
       draw();
-    } else if (event.key === "Tab" && !event.shiftKey && options[active] && options[active]?.path !== input.value) take(options[active]);
-    else if (event.key === "ArrowRight" && rest() && input.selectionStart === input.value.length) take(options[active]);
-    else if (event.key === "Enter") submit();
+    } else if (event.key === "Tab" && !event.shiftKey && options[active] && options[active]?.path !== input.value) {
+      accept(options[active]);
+    } else if (event.key === "ArrowRight" && rest() && input.selectionStart === input.value.length) {
+      accept(options[active]);
+    } else if (event.key === "Enter") submit();
     else return;
     event.preventDefault();
   }
 
   /** @param {PathCompletion | undefined} option */
-  function take(option) {
+  function accept(option) {
     if (!option) return;
     input.value = option.path;
     input.focus();
     input.setSelectionRange(option.path.length, option.path.length);
     input.scrollLeft = input.scrollWidth;
-    chosen = false;
+    isListActive = false;
     showError("");
     void refresh();
   }
 
-  /** What the marked directory adds to the text. */
+  /** The rest of the highlighted directory's path, after the typed text. */
   function rest() {
     const path = options[active]?.path ?? "";
     const typed = pathOf(input.value);
@@ -116,7 +128,7 @@ export function createPathField({ complete, submit, changed }) {
     reconcile(list, options.map((option, index) => row(option, index, typed)));
     list.hidden = options.length === 0;
     setAttribute(input, "aria-expanded", String(options.length > 0));
-    setAttribute(input, "aria-activedescendant", chosen && options[active] ? `${id}-${active}` : null);
+    setAttribute(input, "aria-activedescendant", isListActive && options[active] ? `${id}-${active}` : null);
     list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
     changed?.();
   }
@@ -126,15 +138,25 @@ export function createPathField({ complete, submit, changed }) {
     const cut = option.path.replace(/\/$/, "").lastIndexOf("/") + 1;
     const name = option.path.slice(cut);
     const matched = typed.slice(cut).length;
-    return h("div", { class: "path-option", role: "option", id: `${id}-${index}`, "data-index": index, "aria-selected": String(chosen && index === active), "data-offered": !chosen && index === active && typed !== option.path, "data-known": option.isProject },
+    return h("div", {
+      class: "path-option",
+      role: "option",
+      id: `${id}-${index}`,
+      "data-index": index,
+      "aria-selected": String(isListActive && index === active),
+      "data-offered": !isListActive && index === active && typed !== option.path,
+      "data-known": option.isProject,
+    },
       icon("folder"),
       h("span", { class: "path-name truncate" }, h("b", {}, name.slice(0, matched)), name.slice(matched)),
-      option.isProject ? h("span", { class: "path-note" }, "Already added") : option.isRepository ? h("span", { class: "path-note" }, "git") : null);
+      option.isProject ? h("span", { class: "path-note" }, "Already added")
+        : option.isRepository ? h("span", { class: "path-note" }, "git")
+        : null);
   }
 
   /** @param {string} text */
   function showError(text) {
-    words.textContent = text;
+    errorText.textContent = text;
     alert.hidden = text === "";
     setAttribute(input, "aria-invalid", text ? "true" : null);
     setAttribute(input, "aria-describedby", text ? alert.id : null);
@@ -146,8 +168,8 @@ export function createPathField({ complete, submit, changed }) {
 
   return {
     field, list, alert, input, showError, refresh,
-    /** The directory meant: the one chosen in the list, else what was typed; empty while the field is. */
-    value: () => (chosen ? options[active]?.path : undefined) ?? pathOf(input.value),
+    /** The directory: the one highlighted in the list, otherwise the typed text; empty if the field is empty. */
+    value: () => (isListActive ? options[active]?.path : undefined) ?? pathOf(input.value),
   };
 }
 

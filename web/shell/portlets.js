@@ -1,9 +1,9 @@
-// portlets.js: one iframe per open session, alive while hidden. It carries messages between them and the server.
-import { hearPortlets, tellPortlet } from "../shared/bus.js";
+// portlets.js: one iframe per open session, kept alive while hidden. Passes messages between them and the server.
+import { listenToPortlets, sendToPortlet } from "../shared/bus.js";
 import { h, setAttribute } from "../shared/dom.js";
-import { whenIdle } from "../shared/idle.js";
+import { whenIdle } from "../shared/when-idle.js";
 import { currentTheme } from "../shared/theme.js";
-import { createHandover } from "./handover.js";
+import { createMessageBatcher } from "./message-batcher.js";
 import { RequestError } from "./socket.js";
 
 /** @typedef {import("../shared/bus.js").ToPortlet} ToPortlet */
@@ -12,22 +12,43 @@ import { RequestError } from "./socket.js";
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {import("./store.js").Store} Store */
 /**
- * `asked`: its page was asked of a server that is there. `ready`: the page is there, for the `loads`th time. `wanted`: its
- * session is to be shown. `instance` and `seq`: how far this page has heard, and of which run of the server.
- * @typedef {{ sessionId: string, frame: HTMLIFrameElement, asked: boolean, ready: boolean, loads: number, wanted: boolean, seq: number, instance: string, focus: ToPortlet | null, handover: ReturnType<typeof createHandover> }} Portlet
+ * `asked`: its page was requested while the server was reachable. `ready`: the page has loaded, for the `loads`th time.
+ * `wanted`: its session is to be shown. `instance` and `seq`: the last message this page received, and from which run
+ * of the server.
+ * @typedef {{
+ *   sessionId: string,
+ *   frame: HTMLIFrameElement,
+ *   asked: boolean,
+ *   ready: boolean,
+ *   loads: number,
+ *   wanted: boolean,
+ *   seq: number,
+ *   instance: string,
+ *   focus: ToPortlet | null,
+ *   batcher: ReturnType<typeof createMessageBatcher>,
+ * }} Portlet
  */
 
-/** What a portlet may ask of the server, always about its own session. */
-const ALLOWED = new Set(["session:send", "session:cancel", "session:page", "session:output", "session:set-option", "session:reconnect", "session:rename", "session:archive"]);
+/** What a portlet may request from the server, always for its own session. */
+const ALLOWED = new Set([
+  "session:send",
+  "session:cancel",
+  "session:page",
+  "session:output",
+  "session:set-option",
+  "session:reconnect",
+  "session:rename",
+  "session:archive",
+]);
 
-/** What the server says reaches a portlet so often: in view as soon as they come, behind the others when there is time. */
+/** The pause between batches of server messages: none for the portlet in view, longer for hidden ones. */
 const SEEN_MS = 0;
 const UNSEEN_MS = 250;
 
-/** How long a new session waits for the page that will show it. Until then, what is typed goes to the starting page. */
+/** How long a new session waits for the page that will show it. Until then, typed text goes to the starting page. */
 const SPARE_MS = 10_000;
 
-/** Sessions that are loaded before anybody looks at them. Each has a page of its own, which is not cheap. */
+/** How many sessions are loaded before the user opens them. Each has its own page, which is not cheap. */
 const PREPARED_MAX = 12;
 
 /**
@@ -35,48 +56,48 @@ const PREPARED_MAX = 12;
  * @param {{
  *   store: Store,
  *   request: (message: ClientMessage) => Promise<ServerFrame>,
- *   spoke: (sessionId: string, message: ToShell) => void,
+ *   onMessage: (sessionId: string, message: ToShell) => void,
  * }} deps
  */
-export function mountPortlets(root, { store, request, spoke }) {
+export function mountPortlets(root, { store, request, onMessage }) {
   /** @type {Map<string, Portlet>} */
   const portlets = new Map();
   /** @type {string | null} */
   let current = null;
   let online = false;
   let frames = 0;
-  /** Loaded while there was time, for whatever is opened next; it has no session yet. @type {Portlet | null} */
+  /** Preloaded for whichever session is opened next; it has no session yet. @type {Portlet | null} */
   let spare = null;
-  /** Who waits for it to be loaded. @type {(() => void)[]} */
+  /** Callbacks waiting for it to load. @type {(() => void)[]} */
   const spareAwaited = [];
-  /** Sessions to load when there is time. @type {string[]} */
+  /** Sessions to load when the page is idle. @type {string[]} */
   let waiting = [];
 
   const all = () => (spare ? [...portlets.values(), spare] : [...portlets.values()]);
 
-  hearPortlets((source, message) => {
+  listenToPortlets((source, message) => {
     const portlet = all().find(({ frame }) => frame.contentWindow === source);
     if (!portlet) return;
     if (message.kind === "ready") {
-      // A page that was loaded again has heard nothing yet.
+      // A reloaded page has received nothing yet.
       Object.assign(portlet, { ready: true, loads: portlet.loads + 1, seq: 0, instance: "" });
-      portlet.handover.clear();
-      if (portlet !== spare) greet(portlet);
-      else for (const go of spareAwaited.splice(0)) go();
+      portlet.batcher.clear();
+      if (portlet !== spare) initialize(portlet);
+      else for (const resume of spareAwaited.splice(0)) resume();
       loadMore();
     } else if (portlet === spare) return;
     else if (message.kind === "retry") void open(portlet);
     else if (message.kind === "request") void forward(portlet, message);
-    else spoke(portlet.sessionId, message);
+    else onMessage(portlet.sessionId, message);
   });
 
-  /** Tells a portlet that is loaded all it must know. @param {Portlet} portlet */
-  function greet(portlet) {
-    tell(portlet, { kind: "theme", theme: currentTheme() });
-    tell(portlet, { kind: "online", online });
-    tellContext(portlet);
-    tell(portlet, { kind: "visible", visible: portlet.sessionId === current });
-    // The user may have gone elsewhere while it was loaded.
+  /** Sends a loaded portlet everything it needs. @param {Portlet} portlet */
+  function initialize(portlet) {
+    send(portlet, { kind: "theme", theme: currentTheme() });
+    send(portlet, { kind: "online", online });
+    sendContext(portlet);
+    send(portlet, { kind: "visible", visible: portlet.sessionId === current });
+    // The user may have moved on while it was loading.
     const isAwaited = document.activeElement === portlet.frame || document.activeElement === document.body;
     if (portlet.focus && portlet.sessionId === current && isAwaited) focus(portlet, portlet.focus);
     portlet.focus = null;
@@ -84,37 +105,41 @@ export function mountPortlets(root, { store, request, spoke }) {
   }
 
   /** @param {Portlet} portlet @param {ToPortlet} message */
-  function tell(portlet, message) {
+  function send(portlet, message) {
     if (!portlet.ready) return;
-    portlet.handover.flush();
-    tellPortlet(portlet.frame.contentWindow, message);
+    portlet.batcher.flush();
+    sendToPortlet(portlet.frame.contentWindow, message);
   }
 
   /** @param {Portlet} portlet @param {ServerFrame} message */
-  function pass(portlet, message) {
-    if (portlet.ready) portlet.handover.add(message);
+  function deliverTo(portlet, message) {
+    if (portlet.ready) portlet.batcher.add(message);
   }
 
-  /** One that is not loaded yet gets it when it is. @param {Portlet} portlet @param {ToPortlet} message */
+  /**
+   * A portlet that is still loading gets the message once it has loaded.
+   * @param {Portlet} portlet
+   * @param {ToPortlet} message
+   */
   function focus(portlet, message) {
     portlet.focus = portlet.ready ? null : message;
-    // A page that is not there yet would swallow keys; until then they come to the shell, which keeps them for it.
+    // A page that is still loading would swallow keys. Until it is ready the shell receives them and keeps them for it.
     if (portlet.ready) portlet.frame.focus();
     else if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-    tell(portlet, message);
+    send(portlet, message);
   }
 
   /** @param {Portlet} portlet */
-  function tellContext(portlet) {
+  function sendContext(portlet) {
     const session = store.state.sessions.get(portlet.sessionId);
     if (!session) return;
-    tell(portlet, { kind: "context", context: {
+    send(portlet, { kind: "context", context: {
       session, home: store.state.home, hasDisplay: store.state.hasDisplay, status: store.statusOf(session),
       agent: store.agent(session.cliType) ?? null, project: store.project(session.projectId) ?? null,
     } });
   }
 
-  /** Asks for the session's items and joins its live stream. @param {Portlet} portlet */
+  /** Requests the session's items and joins its live stream. @param {Portlet} portlet */
   async function open(portlet) {
     if (!online || !portlet.ready || !portlet.wanted || !store.state.sessions.has(portlet.sessionId)) return;
     const { sessionId } = portlet;
@@ -122,7 +147,9 @@ export function mountPortlets(root, { store, request, spoke }) {
     try {
       await request({ type: "session:open", sessionId, ...since });
     } catch (error) {
-      if (error instanceof RequestError && error.error.code !== "OFFLINE") tell(portlet, { kind: "failed", error: /** @type {any} */ (error.error) });
+      if (error instanceof RequestError && error.error.code !== "OFFLINE") {
+        send(portlet, { kind: "failed", error: /** @type {any} */ (error.error) });
+      }
     }
   }
 
@@ -131,12 +158,12 @@ export function mountPortlets(root, { store, request, spoke }) {
     if (!ALLOWED.has(message.type)) return;
     const own = /** @type {ClientMessage} */ ({ ...message, sessionId: portlet.sessionId });
     const { loads } = portlet;
-    const answer = await request(own).catch((error) => {
-      const told = error instanceof RequestError ? error.error : { code: "INTERNAL_ERROR", message: String(error) };
-      return /** @type {any} */ ({ type: "error", ...told });
+    const answer = await request(own).catch((reason) => {
+      const error = reason instanceof RequestError ? reason.error : { code: "INTERNAL_ERROR", message: String(reason) };
+      return /** @type {any} */ ({ type: "error", ...error });
     });
-    // A page that was loaded again did not ask.
-    if (portlet.loads === loads) tell(portlet, { kind: "answer", id, message: answer });
+    // A reloaded page did not make this request.
+    if (portlet.loads === loads) send(portlet, { kind: "answer", id, message: answer });
   }
 
   /** @param {string} sessionId */
@@ -150,7 +177,7 @@ export function mountPortlets(root, { store, request, spoke }) {
     portlet.frame.dataset.session = sessionId;
     drawTitle(portlet);
     portlets.set(sessionId, portlet);
-    if (portlet.ready) greet(portlet);
+    if (portlet.ready) initialize(portlet);
     loadMore();
     return portlet;
   }
@@ -171,22 +198,38 @@ export function mountPortlets(root, { store, request, spoke }) {
   /** @returns {Portlet} */
   function load() {
     const frame = h("iframe", { class: "spare-portlet", id: `portlet-${(frames += 1)}`, title: "Session" });
-    const handover = createHandover((messages) => tellPortlet(frame.contentWindow, { kind: "server", messages }), () => (portlet.sessionId === current ? SEEN_MS : UNSEEN_MS));
+    const batcher = createMessageBatcher((messages) =>
+      sendToPortlet(frame.contentWindow, { kind: "server", messages }), () =>
+      (portlet.sessionId === current ? SEEN_MS : UNSEEN_MS));
     /** @type {Portlet} */
-    const portlet = { sessionId: "", frame, asked: false, ready: false, loads: 0, wanted: false, seq: 0, instance: "", focus: null, handover };
-    ask(portlet);
+    const portlet = {
+      sessionId: "",
+      frame,
+      asked: false,
+      ready: false,
+      loads: 0,
+      wanted: false,
+      seq: 0,
+      instance: "",
+      focus: null,
+      batcher,
+    };
+    loadPage(portlet);
     root.append(frame);
     return portlet;
   }
 
-  /** Asks for its page; without a server it would only get the browser's page for a site that is not there. @param {Portlet} portlet */
-  function ask(portlet) {
+  /**
+   * Loads its page. Without a server it would only get the browser's error page.
+   * @param {Portlet} portlet
+   */
+  function loadPage(portlet) {
     portlet.asked = online;
     portlet.ready = false;
     if (online) portlet.frame.src = "/portlet";
   }
 
-  /** Loads what may be shown next, one after another, and never while the one in view is on its way. */
+  /** Loads what may be shown next, one at a time, and never while the one in view is loading. */
   const loadMore = () => whenIdle(() => {
     if (!online || all().some(({ asked, ready }) => asked && !ready)) return;
     const next = waiting.shift();
@@ -206,15 +249,22 @@ export function mountPortlets(root, { store, request, spoke }) {
   return {
     /** @param {string} sessionId */
     frameId: (sessionId) => portlets.get(sessionId)?.frame.id ?? null,
-    /** The page of a session is loaded and gets the keys that are pressed in it. @param {string} sessionId */
+    /** Whether the page of a session is loaded and receives the keys pressed in it. @param {string} sessionId */
     isReady: (sessionId) => portlets.get(sessionId)?.ready ?? false,
-    /** Loads those that an agent serves when there is time, so that they are shown at once later. @param {string[]} sessionIds */
+    /**
+     * Preloads sessions with a live agent when the page is idle, so that they open instantly later.
+     * @param {string[]} sessionIds
+     */
     prepare(sessionIds) {
-      const isLive = (/** @type {string} */ id) => ["live", "resumed"].includes(store.state.sessions.get(id)?.continuity ?? "");
+      const isLive = (/** @type {string} */ id) =>
+        ["live", "resumed"].includes(store.state.sessions.get(id)?.continuity ?? "");
       waiting = sessionIds.filter((id) => isLive(id) && !portlets.get(id)?.wanted).slice(0, PREPARED_MAX);
       loadMore();
     },
-    /** A page is loaded for the session that is opened next, so that keys pressed then reach it. @returns {Promise<void>} */
+    /**
+     * Resolves when a page is preloaded for the next session, so that keys pressed then reach it.
+     * @returns {Promise<void>}
+     */
     async whenPrepared() {
       spare ??= load();
       if (!spare.ready) await new Promise((resolve) => {
@@ -230,11 +280,11 @@ export function mountPortlets(root, { store, request, spoke }) {
         const visible = portlet.sessionId === sessionId;
         if (!visible && portlet.sessionId !== current) continue;
         setAttribute(portlet.frame, "data-current", visible);
-        tell(portlet, { kind: "visible", visible });
+        send(portlet, { kind: "visible", visible });
       }
       current = sessionId;
     },
-    /** Keeps those that have a tab, each under the title of its session. @param {string[]} tabs */
+    /** Keeps the portlets that have a tab and updates their titles. @param {string[]} tabs */
     update(tabs) {
       waiting = waiting.filter((id) => tabs.includes(id));
       for (const portlet of [...portlets.values()]) {
@@ -242,64 +292,53 @@ export function mountPortlets(root, { store, request, spoke }) {
         else close(portlet);
       }
     },
-    /** @param {string} from @param {string} to */
-    rename(from, to) {
-      const portlet = portlets.get(from);
-      if (!portlet) return;
-      portlets.delete(from);
-      portlet.sessionId = to;
-      portlet.frame.dataset.session = to;
-      portlets.set(to, portlet);
-      if (current === from) current = to;
-      tellContext(portlet);
-    },
-    /** Hands a message to the portlets it concerns. @param {ServerFrame} frame */
+    /** Passes a message to the portlets it concerns. @param {ServerFrame} frame */
     deliver(frame) {
       const { requestId: _, ...message } = /** @type {any} */ (frame);
       if (frame.type === "agent:status" && frame.sessionId === undefined) {
         for (const portlet of portlets.values()) {
-          if (store.state.sessions.get(portlet.sessionId)?.cliType === frame.cliType) pass(portlet, message);
+          if (store.state.sessions.get(portlet.sessionId)?.cliType === frame.cliType) deliverTo(portlet, message);
         }
         return;
       }
       const portlet = "sessionId" in frame && frame.sessionId ? portlets.get(frame.sessionId) : undefined;
       if (!portlet || frame.type === "session:page" || frame.type === "session:output") return;
-      // What comes before its history is of an earlier visit: the page that is there now has heard nothing yet.
+      // A message that arrives before the history belongs to an earlier page: the current one has received nothing yet.
       if ("seq" in frame && (frame.type === "session:history" || portlet.instance === store.state.instance)) {
         portlet.seq = frame.seq;
         portlet.instance = store.state.instance;
       }
-      pass(portlet, message);
+      deliverTo(portlet, message);
     },
     /** @param {boolean} now */
     setOnline(now) {
       if (online === now) return;
       online = now;
       for (const portlet of all()) {
-        // What was on its way will not come. What was not asked for can be had now, and so can a page in whose place the
-        // browser put one of its own, which we may not look into.
+        // A page that was loading will not arrive. Pages that were never requested can be loaded now. So can one that
+        // the browser replaced with its error page, which we may not inspect.
         if (!online && !portlet.ready) portlet.asked = false;
-        else if (online && (!portlet.asked || portlet.frame.contentDocument === null)) ask(portlet);
+        else if (online && (!portlet.asked || portlet.frame.contentDocument === null)) loadPage(portlet);
       }
-      for (const portlet of portlets.values()) tell(portlet, { kind: "online", online });
+      for (const portlet of portlets.values()) send(portlet, { kind: "online", online });
     },
-    /** After a reconnect: everything that was missed. */
+    /** After a reconnect: fetches everything that was missed. */
     resync() {
       for (const portlet of portlets.values()) {
-        tellContext(portlet);
+        sendContext(portlet);
         void open(portlet);
       }
       loadMore();
     },
-    contextChanged: () => portlets.forEach(tellContext),
+    contextChanged: () => portlets.forEach(sendContext),
     /** @param {ToPortlet} message */
-    tellAll: (message) => portlets.forEach((portlet) => tell(portlet, message)),
+    sendToAll: (message) => portlets.forEach((portlet) => send(portlet, message)),
     /** @param {ToPortlet} message */
-    tellCurrent(message) {
+    sendToCurrent(message) {
       const portlet = current === null ? undefined : portlets.get(current);
       if (!portlet) return;
       if (message.kind === "focus") focus(portlet, message);
-      else tell(portlet, message);
+      else send(portlet, message);
     },
   };
 }

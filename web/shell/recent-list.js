@@ -1,4 +1,4 @@
-// recent-list.js: directories the user worked in before, offered while no other is named.
+// recent-list.js: directories the user worked in before, suggested while the path field is empty.
 import { closest, h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { shortPath } from "../shared/paths.js";
@@ -13,7 +13,9 @@ const NOTES = { removed: "Removed from the sidebar", agent: "Used by an agent" }
  */
 export function createRecentList({ recent, home, choose }) {
   const list = h("div", { class: "recent-list" });
-  const root = h("section", { class: "recent", "aria-label": "Recent directories", hidden: true }, h("h3", {}, "Recent"), list);
+  const root = h("section", { class: "recent", "aria-label": "Recent directories", hidden: true },
+    h("h3", {}, "Recent"),
+    list);
   let wanted = true;
   list.addEventListener("click", (event) => {
     const path = closest(event, "[data-path]")?.dataset.path;
@@ -23,7 +25,9 @@ export function createRecentList({ recent, home, choose }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     const rows = /** @type {HTMLElement[]} */ ([...list.children]);
-    rows.at((rows.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step + rows.length) % rows.length)?.focus();
+    rows.at(
+      (rows.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step + rows.length) % rows.length,
+    )?.focus();
     event.preventDefault();
   });
 
@@ -31,7 +35,7 @@ export function createRecentList({ recent, home, choose }) {
 
   return {
     root,
-    /** Asks for them; a list that cannot be had is none. */
+    /** Loads them; on failure the list stays empty. */
     async load() {
       const directories = await recent().catch(() => []);
       list.replaceChildren(...directories.map(({ path, source, isRepository }) =>
@@ -41,7 +45,7 @@ export function createRecentList({ recent, home, choose }) {
           h("span", { class: "path-note" }, NOTES[source]))));
       draw();
     },
-    /** @param {boolean} show Nothing else is named. */
+    /** @param {boolean} show The path field is empty. */
     show(show) {
       wanted = show;
       draw();

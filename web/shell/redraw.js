@@ -1,13 +1,13 @@
-// redraw.js: draws anew without taking away what is there. What stands for the same thing stays the same node, so that a
-// press that began on it ends on it, it keeps focus, and what turns goes on turning.
+// redraw.js: updates a subtree without replacing its nodes. A node for the same thing stays the same node, so that it
+// keeps focus, a press that began on it ends on it, and animations continue.
 import { reconcile, setAttribute } from "../shared/dom.js";
 
-/** Written by the menu that is open at a button, and nobody else's to take away. */
-const OF_MENUS = "aria-expanded";
+/** Set by the menu that is open at a button; only the menu removes it. */
+const MENU_ATTRIBUTE = "aria-expanded";
 
 /**
- * Makes what is in `root` equal to `nodes`. Two nodes stand for the same thing if they have the same `data-key`, or, where they
- * have none, the same name and the same place among those of that name.
+ * Makes the children of `root` equal to `nodes`. Two nodes stand for the same thing if they have the same `data-key`,
+ * or, without keys, the same tag name and the same position among nodes of that name.
  * @param {Element} root
  * @param {Iterable<Node>} nodes
  */
@@ -15,7 +15,7 @@ export function redraw(root, nodes) {
   const known = byKey(root.childNodes);
   reconcile(root, [...byKey(nodes)].map(([key, node]) => {
     const old = known.get(key);
-    return old ? become(old, node) : node;
+    return old ? update(old, node) : node;
   }));
 }
 
@@ -35,11 +35,13 @@ function byKey(nodes) {
 }
 
 /** @param {Node} old @param {Node} node */
-function become(old, node) {
+function update(old, node) {
   if (old === node || old.isEqualNode(node)) return old;
   if (old instanceof Element && node instanceof Element) {
-    for (const name of old.getAttributeNames()) if (name !== OF_MENUS && !node.hasAttribute(name)) old.removeAttribute(name);
-    for (const { name, value } of node.attributes) if (name !== OF_MENUS) setAttribute(old, name, value);
+    for (const name of old.getAttributeNames()) {
+      if (name !== MENU_ATTRIBUTE && !node.hasAttribute(name)) old.removeAttribute(name);
+    }
+    for (const { name, value } of node.attributes) if (name !== MENU_ATTRIBUTE) setAttribute(old, name, value);
     redraw(old, [...node.childNodes]);
   } else old.nodeValue = node.nodeValue;
   return old;

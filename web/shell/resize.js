@@ -1,4 +1,4 @@
-// resize.js: the width of the sidebar, by drag or by arrow keys, and whether it is there at all.
+// resize.js: the width of the sidebar, by drag or by arrow keys, and whether it is shown.
 import { load, save } from "../shared/storage.js";
 
 const MIN = 220;

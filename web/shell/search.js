@@ -1,7 +1,7 @@
 // search.js: fuzzy matching for the palette. Pure.
 
 /**
- * Finds the letters of `query` in `text`, in order; runs and beginnings of words count more.
+ * Finds the letters of `query` in `text`, in order; runs and word starts score higher.
  * @param {string} query
  * @param {string} text
  * @returns {{ score: number, ranges: [number, number][] } | null}
@@ -45,6 +45,6 @@ function scattered(needle, hay) {
     else ranges.push([at, at + letter.length]);
     from = at + letter.length;
   }
-  // Letters spread over many places are no match a reader would see.
+  // A reader would not recognize widely scattered letters as a match.
   return ranges.length > Math.max(2, needle.length / 2) ? null : { score: 30 - ranges.length, ranges };
 }

@@ -1,9 +1,9 @@
-// settings-agents.js: the part of Settings that lists the agents, tries them, and has them added, edited and removed.
+// settings-agents.js: the part of Settings that lists agents and lets the user probe, add, edit and remove them.
 import { closest, h, setText } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
 import { asError } from "./actions.js";
 import { openAgentForm } from "./agent-form.js";
-import { joinWords } from "./command-words.js";
+import { joinCommandLine } from "./command-line.js";
 import { openDialog } from "./dialog.js";
 import { createProbe } from "./probe-result.js";
 
@@ -17,14 +17,21 @@ export function createAgentsSection({ request }) {
   const list = h("ul", { class: "agent-list", "aria-label": "Agents" });
   const problem = h("div", { class: "agents-problem", role: "alert", hidden: true });
   const note = h("p", { class: "setting-note", role: "status" });
-  const add = h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "add" }, icon("plus"), "Add agent");
+  const add = h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "add" },
+    icon("plus"),
+    "Add agent");
   const foot = h("p", { class: "setting-note" });
-  const root = h("fieldset", { class: "setting-agents" }, h("legend", {}, "Agents"), problem, list, h("div", { class: "agents-actions" }, add, note), foot);
+  const root = h("fieldset", { class: "setting-agents" },
+    h("legend", {}, "Agents"),
+    problem,
+    list,
+    h("div", { class: "agents-actions" }, add, note),
+    foot);
   /** @type {AgentConfig | null} */
   let config = null;
 
   /** @param {import("../shared/messages.js").ServerFrame} answer */
-  function take(answer) {
+  function onConfig(answer) {
     if (answer.type !== "agent:config") return;
     config = answer.config;
     draw(config);
@@ -32,12 +39,18 @@ export function createAgentsSection({ request }) {
 
   /** @param {AgentConfig} shown */
   function draw({ agents, file, problem: wrong }) {
-    const focused = document.activeElement instanceof HTMLElement && root.contains(document.activeElement) ? document.activeElement.dataset : null;
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement && root.contains(active) ? active.dataset : null;
     list.replaceChildren(...agents.map((entry) => row(entry, wrong === undefined, request)));
     problem.hidden = wrong === undefined;
-    problem.replaceChildren(...(wrong === undefined ? [] : [h("p", { class: "probe-title" }, "agents.json cannot be used, and is left as it is"), h("p", {}, wrong), h("p", {}, "Mend ", h("code", {}, file), " and open Settings again.")]));
+    problem.replaceChildren(...(wrong === undefined ? [] : [
+      h("p", { class: "probe-title" }, "agents.json cannot be used and is not changed"),
+      h("p", {}, wrong),
+      h("p", {}, "Fix ", h("code", {}, file), " and open Settings again."),
+    ]));
     add.disabled = wrong !== undefined;
-    foot.replaceChildren("Kept in ", h("code", {}, file), ". What you change takes effect at once; sessions that run keep their agent until they are closed.");
+    foot.replaceChildren("Stored in ", h("code", {}, file),
+      ". Changes take effect at once; running sessions keep their agent until they are closed.");
     if (focused?.do && !document.activeElement?.closest("fieldset")) focusRow(focused.name ?? "", focused.do);
   }
 
@@ -47,10 +60,12 @@ export function createAgentsSection({ request }) {
     (button instanceof HTMLElement ? button : add).focus();
   }
 
-  const load = () => request({ type: "agent:config" }).then(take, (reason) => setText(note, asError(reason).message));
+  const load = () => request({ type: "agent:config" })
+    .then(onConfig, (reason) => setText(note, asError(reason).message));
 
   /** @param {string} name */
-  const definitionOf = (name) => config?.agents.flatMap((entry) => (entry.kind === "configured" && entry.definition.name === name ? [entry.definition] : []))[0];
+  const definitionOf = (name) => config?.agents.flatMap((entry) =>
+    (entry.kind === "configured" && entry.definition.name === name ? [entry.definition] : []))[0];
 
   /** @param {AgentDefinition} [known] The agent as it was when the form opened. */
   function openForm(known) {
@@ -61,7 +76,12 @@ export function createAgentsSection({ request }) {
       request,
       async save(definition) {
         try {
-          take(await request({ type: "agent:save", revision: config?.revision ?? "", ...(replaces ? { replaces: replaces.name } : {}), definition }));
+          onConfig(await request({
+            type: "agent:save",
+            revision: config?.revision ?? "",
+            ...(replaces ? { replaces: replaces.name } : {}),
+            definition,
+          }));
           saved = definition.name;
           setText(note, `Saved ${definition.name}.`);
           return null;
@@ -70,9 +90,15 @@ export function createAgentsSection({ request }) {
           if (error.code !== "AGENTS_FILE_CHANGED") return error;
           await load();
           const now = replaces && definitionOf(replaces.name);
-          const next = !replaces || JSON.stringify(now) === JSON.stringify(replaces) ? "Save again to put this agent into it." : now ? "This agent is different there now. Save again to replace it." : "This agent is not in it any more. Save again to add it.";
+          const next = !replaces || JSON.stringify(now) === JSON.stringify(replaces)
+            ? "Save again to put this agent into it."
+            : now ? "This agent is different there now. Save again to replace it."
+            : "This agent is no longer in it. Save again to add it.";
           replaces = now;
-          return { code: error.code, message: `agents.json was changed by somebody else, so nothing was saved. ${next}` };
+          return {
+            code: error.code,
+            message: `agents.json was changed by another program or window, so nothing was saved. ${next}`,
+          };
         }
       },
       closed: () => focusRow(saved, "edit"),
@@ -81,10 +107,19 @@ export function createAgentsSection({ request }) {
 
   /** @param {string} name */
   function askToRemove(name) {
-    const form = h("form", { method: "dialog" }, h("h2", {}, `Remove ${name}?`),
-      h("p", {}, "It is taken out of agents.json. Sessions that run with it keep running until they are closed. Its other sessions stay listed and open again when an agent of this name is added."),
-      h("div", { class: "dialog-actions" }, h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"), h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Remove")));
-    const dialog = openDialog({ label: `Remove ${name}`, className: "text-dialog", closed: () => focusRow(name, "remove") }, form);
+    const form = h("form", { method: "dialog" },
+      h("h2", {}, `Remove ${name}?`),
+      h("p", {},
+        "It is removed from agents.json. Its running sessions continue until they are closed. ",
+        "Its other sessions stay listed and can be opened again once an agent with this name is added."),
+      h("div", { class: "dialog-actions" },
+        h("button", { class: "button", type: "button", "data-kind": "ghost", "data-do": "cancel" }, "Cancel"),
+        h("button", { class: "button", type: "submit", "data-kind": "primary" }, "Remove")));
+    const dialog = openDialog({
+      label: `Remove ${name}`,
+      className: "text-dialog",
+      closed: () => focusRow(name, "remove"),
+    }, form);
     form.addEventListener("submit", () => void remove(name));
     form.querySelector('[data-do="cancel"]')?.addEventListener("click", () => dialog.close());
     /** @type {HTMLElement | null} */ (form.querySelector('[type="submit"]'))?.focus();
@@ -93,13 +128,14 @@ export function createAgentsSection({ request }) {
   /** @param {string} name */
   async function remove(name) {
     try {
-      take(await request({ type: "agent:remove", revision: config?.revision ?? "", name }));
+      onConfig(await request({ type: "agent:remove", revision: config?.revision ?? "", name }));
       setText(note, `Removed ${name}.`);
       add.focus();
     } catch (reason) {
       const error = asError(reason);
       if (error.code === "AGENTS_FILE_CHANGED") await load();
-      setText(note, error.detail && error.code !== "AGENTS_FILE_CHANGED" ? `${error.message} ${error.detail}` : error.message);
+      const hasDetail = error.detail && error.code !== "AGENTS_FILE_CHANGED";
+      setText(note, hasDetail ? `${error.message} ${error.detail}` : error.message);
     }
   }
 
@@ -113,7 +149,7 @@ export function createAgentsSection({ request }) {
   return {
     root,
     load,
-    /** Opens the form for a new one, unless nothing can be saved. */
+    /** Opens the form for a new agent, unless the file cannot be changed. */
     async add() {
       await load();
       if (config && !config.problem) openForm();
@@ -127,11 +163,21 @@ function row(entry, isEditable, request) {
   const actions = h("span", { class: "agent-actions" });
   const line = h("li", { "data-agent": name },
     h("span", { class: "agent-tile" }, entry.kind === "unusable" ? glyph("error") : mark(entry.cliType)),
-    h("span", { class: "agent-title" }, h("span", { class: "agent-name truncate", dir: "auto" }, name), entry.kind === "built_in" ? h("span", { class: "agent-kind" }, "Built in") : null),
-    actions, ...describe(entry));
+    h("span", { class: "agent-title" },
+      h("span", { class: "agent-name truncate", dir: "auto" }, name),
+      entry.kind === "built_in" ? h("span", { class: "agent-kind" }, "Built in") : null),
+    actions,
+    ...describe(entry));
   if (entry.kind !== "unusable" && !(entry.kind === "built_in" && entry.isReplaced)) {
     const probe = createProbe();
-    const button = h("button", { class: "button", type: "button", "data-kind": "secondary", "data-do": "try", "data-name": name, "aria-label": `Try it: ${name}` }, "Try it");
+    const button = h("button", {
+      class: "button",
+      type: "button",
+      "data-kind": "secondary",
+      "data-do": "try",
+      "data-name": name,
+      "aria-label": `Try it: ${name}`,
+    }, "Try it");
     button.addEventListener("click", () => void probe.run(request, { type: "agent:probe", cliType: entry.cliType }));
     actions.append(button);
     line.append(probe.root);
@@ -142,19 +188,36 @@ function row(entry, isEditable, request) {
 }
 
 /** @param {string} what @param {string} picture @param {string} label @param {string} name */
-const action = (what, picture, label, name) => h("button", { class: "icon-button", type: "button", "data-do": what, "data-name": name, "aria-label": `${label} ${name}`, title: label }, icon(picture));
+const action = (what, picture, label, name) => h("button", {
+  class: "icon-button",
+  type: "button",
+  "data-do": what,
+  "data-name": name,
+  "aria-label": `${label} ${name}`,
+  title: label,
+}, icon(picture));
 
 /** @param {AgentEntry} entry @returns {Node[]} */
 function describe(entry) {
   if (entry.kind === "unusable") {
     const reason = entry.reason.replace(/^agent "[^"]*": /, "");
-    return [h("p", { class: "agent-note agent-wrong" }, `${reason.charAt(0).toUpperCase()}${reason.slice(1)}. Mend it in the file, or remove it.`)];
+    const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
+    return [h("p", { class: "agent-note agent-wrong" }, `${sentence} Fix it in the file, or remove it.`)];
   }
   if (entry.kind === "configured") {
     const { command, args, env } = entry.definition;
-    return [h("p", { class: "agent-note mono truncate", title: joinWords([command, ...args]) }, joinWords([command, ...args])),
-      ...(env.length ? [h("p", { class: "agent-note truncate" }, "With ", h("span", { class: "mono" }, env.map((one) => one.name).join(", ")))] : [])];
+    const line = joinCommandLine([command, ...args]);
+    const names = env.map((one) => one.name).join(", ");
+    return [
+      h("p", { class: "agent-note mono truncate", title: line }, line),
+      ...(names ? [h("p", { class: "agent-note truncate" }, "With ", h("span", { class: "mono" }, names))] : []),
+    ];
   }
-  const how = entry.isReplaced ? "Replaced by the agent of this type below." : entry.variable ? ["Its command is set by ", h("code", {}, entry.variable), " at the start of the server."] : "Part of Liminal Builder.";
-  return [h("p", { class: "agent-note mono truncate", title: entry.command }, entry.command), h("p", { class: "agent-note" }, ...[how].flat())];
+  const origin = entry.isReplaced ? ["Replaced by the agent of this type below."]
+    : entry.variable ? ["Its command is set by ", h("code", {}, entry.variable), " when the server starts."]
+    : ["Part of Liminal Builder."];
+  return [
+    h("p", { class: "agent-note mono truncate", title: entry.command }, entry.command),
+    h("p", { class: "agent-note" }, ...origin),
+  ];
 }

@@ -1,11 +1,13 @@
-// settings-openers.js: the part of Settings that names the editor and the terminal. Kept by the server, for every window.
+// settings-openers.js: the part of Settings for the editor and the terminal. Stored by the server, for all windows.
 import { h, setAttribute, setText } from "../shared/dom.js";
 import { NO_DISPLAY } from "../shared/open-in.js";
 import { asError } from "./actions.js";
 
 /** @typedef {import("../shared/protocol.js").ServerSettings} ServerSettings */
 /** @typedef {import("../shared/protocol.js").OpenTarget} OpenTarget */
-/** @typedef {(message: import("../shared/protocol.js").ClientMessage) => Promise<import("../shared/messages.js").ServerFrame>} Request */
+/** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
+/** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
+/** @typedef {(message: ClientMessage) => Promise<ServerFrame>} Request */
 
 /** @type {[OpenTarget, string][]} */
 const FIELDS = [["editor", "Editor"], ["terminal", "Terminal"]];
@@ -14,9 +16,13 @@ const FIELDS = [["editor", "Editor"], ["terminal", "Terminal"]];
 export function createOpenersSection({ hasDisplay, request }) {
   const fields = FIELDS.map(([target, label]) => createField(target, label, (command) => void save(target, command)));
   const note = h("p", { class: "setting-note", id: "openers-note" }, hasDisplay
-    ? "Run as it stands here, without a shell. {dir} stands for the directory; an editor without it gets the directory last, a terminal is started in it."
-    : `${NO_DISPLAY}, so nothing is opened there.`);
-  const section = h("fieldset", { class: "setting-openers" }, h("legend", {}, "Open in"), ...fields.map(({ root }) => root), note);
+    ? "Commands run as written here, without a shell. {dir} is replaced by the directory. Without {dir}, an editor "
+      + "gets the directory as its last argument, and a terminal starts in it."
+    : `${NO_DISPLAY}, so nothing can be opened.`);
+  const section = h("fieldset", { class: "setting-openers" },
+    h("legend", {}, "Open in"),
+    ...fields.map(({ root }) => root),
+    note);
 
   /** @param {ServerSettings} settings */
   function show(settings) {
@@ -35,13 +41,22 @@ export function createOpenersSection({ hasDisplay, request }) {
     }
   }
 
-  request({ type: "settings:get" }).then((answer) => answer.type === "settings:current" && show(answer.settings), () => {});
+  request({ type: "settings:get" }).then((answer) =>
+    answer.type === "settings:current" && show(answer.settings), () => {});
   return section;
 }
 
 /** @param {OpenTarget} target @param {string} label @param {(command: string) => void} save */
 function createField(target, label, save) {
-  const input = h("input", { type: "text", class: "setting-text mono", name: `opener-${target}`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-describedby": `opener-${target}-status openers-note` });
+  const input = h("input", {
+    type: "text",
+    class: "setting-text mono",
+    name: `opener-${target}`,
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    "aria-describedby": `opener-${target}-status openers-note`,
+  });
   const status = h("span", { class: "setting-status", id: `opener-${target}-status`, role: "status" });
   let saved = "";
   const keep = () => {
@@ -52,7 +67,7 @@ function createField(target, label, save) {
     setText(status, "");
     setAttribute(input, "aria-invalid", null);
   });
-  // Enter keeps what was typed; it would close the dialog.
+  // Enter saves the text; by default it would close the dialog.
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();

@@ -1,4 +1,4 @@
-// settings.js: what the user can choose for this browser, which agents there are, and which browsers are let in.
+// settings.js: the Settings dialog: preferences of this browser, agents, openers, and signed-in browsers.
 import { h } from "../shared/dom.js";
 import { chooseTheme, themeChoice } from "../shared/theme.js";
 import { createBrowsers } from "./browsers.js";
@@ -7,27 +7,45 @@ import { createAgentsSection } from "./settings-agents.js";
 import { createOpenersSection } from "./settings-openers.js";
 
 /** @type {["system" | "dark" | "light", string][]} */
-const THEMES = [["system", "As the system"], ["dark", "Dark"], ["light", "Light"]];
+const THEMES = [["system", "System"], ["dark", "Dark"], ["light", "Light"]];
 
 /**
- * @param {{ notifier: ReturnType<typeof import("./notifier.js").createNotifier>, themeChanged: () => void, version: string, hasDisplay: boolean, request: import("./settings-openers.js").Request, addAgent?: boolean }} deps `addAgent`: the form for a new agent is opened too.
+ * @param {{
+ *   notifier: ReturnType<typeof import("./notifier.js").createNotifier>,
+ *   themeChanged: () => void,
+ *   version: string,
+ *   hasDisplay: boolean,
+ *   request: import("./settings-openers.js").Request,
+ *   addAgent?: boolean,
+ * }} deps `addAgent`: also opens the form for a new agent.
  * @returns {{ agentsChanged: () => void }}
  */
 export function openSettings({ notifier, themeChanged, version, hasDisplay, request, addAgent = false }) {
-  const themes = THEMES.map(([value, words]) => h("label", { class: "setting-choice" },
-    h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), words));
-  const box = h("input", { type: "checkbox", name: "notifications", checked: notifier.isOn(), disabled: !notifier.isPossible(), "aria-describedby": "notifications-note" });
+  const themes = THEMES.map(([value, label]) => h("label", { class: "setting-choice" },
+    h("input", { type: "radio", name: "theme", value, checked: value === themeChoice() }), label));
+  const box = h("input", {
+    type: "checkbox",
+    name: "notifications",
+    checked: notifier.isOn(),
+    disabled: !notifier.isPossible(),
+    "aria-describedby": "notifications-note",
+  });
   const note = h("p", { class: "setting-note", id: "notifications-note", role: "status" }, noteOf(notifier));
   const agents = createAgentsSection({ request });
   const form = h("form", { method: "dialog" },
     h("div", { class: "dialog-body" },
       h("h2", {}, "Settings"),
       h("fieldset", {}, h("legend", {}, "Theme"), ...themes),
-      h("fieldset", {}, h("legend", {}, "Notifications"), h("label", { class: "setting-choice" }, box, "Desktop notifications"), note),
+      h("fieldset", {},
+        h("legend", {}, "Notifications"),
+        h("label", { class: "setting-choice" }, box, "Desktop notifications"),
+        note),
       agents.root,
       createOpenersSection({ hasDisplay, request }),
       createBrowsers()),
-    h("div", { class: "dialog-foot" }, h("span", {}, version ? `Liminal Builder ${version}` : ""), h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
+    h("div", { class: "dialog-foot" },
+      h("span", {}, version ? `Liminal Builder ${version}` : ""),
+      h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
   const dialog = openDialog({ label: "Settings", className: "settings" }, form);
   form.addEventListener("change", async (event) => {
     const input = event.target;
@@ -43,13 +61,13 @@ export function openSettings({ notifier, themeChanged, version, hasDisplay, requ
     note.textContent = noteOf(notifier);
   });
   void (addAgent ? agents.add() : agents.load());
-  // Somebody may have changed them in another window.
+  // Another window may have changed the agents.
   return { agentsChanged: () => void (dialog.isConnected && agents.load()) };
 }
 
 /** @param {ReturnType<typeof import("./notifier.js").createNotifier>} notifier */
 function noteOf(notifier) {
-  if (!notifier.isPossible()) return "This browser does not offer them to this page.";
-  if (notifier.isRefused()) return "The browser does not allow them for this page. Its own settings can change that.";
-  return "When a session needs you or is done, while this page is not in view.";
+  if (!notifier.isPossible()) return "This browser does not support notifications on this page.";
+  if (notifier.isRefused()) return "This browser blocks notifications from this page. Allow them in its settings.";
+  return "Shown when a session needs you or is done while this page is not visible.";
 }

@@ -1,4 +1,4 @@
-// sheet.js: shows the session in front, or the page that stands for it.
+// sheet.js: shows the active session, or a page in its place.
 import { closest, find } from "../shared/dom.js";
 import { copyText } from "../shared/clipboard.js";
 import { drafts } from "../shared/storage.js";
@@ -12,15 +12,20 @@ import { redraw } from "./redraw.js";
 /**
  * @param {HTMLElement} root
  * @param {{
- *   store: import("./store.js").Store, workspace: import("./workspace.js").Workspace, actions: import("./actions.js").Actions,
- *   show: (sessionId: string | null) => void, isReady: (sessionId: string) => boolean, open: (sessionId: string) => void, newSession: (projectId?: string) => void,
+ *   store: import("./store.js").Store,
+ *   workspace: import("./workspace.js").Workspace,
+ *   actions: import("./actions.js").Actions,
+ *   show: (sessionId: string | null) => void,
+ *   isReady: (sessionId: string) => boolean,
+ *   open: (sessionId: string) => void,
+ *   newSession: (projectId?: string) => void,
  * }} deps `isReady`: the page of a session is loaded.
  */
 export function mountSheet(root, { store, workspace, actions, show, isReady, open, newSession }) {
   const page = find(root, "#page");
   const firstRun = createFirstRun(actions.adding());
 
-  /** The start whose field has had focus: from then on the user decides what has it. */
+  /** The start whose input has had focus: from then on we do not move focus. */
   let entered = "";
 
   page.addEventListener("input", ({ target }) => {
@@ -28,13 +33,16 @@ export function mountSheet(root, { store, workspace, actions, show, isReady, ope
     if (start && target instanceof HTMLTextAreaElement) workspace.setDraft(start.key, target.value);
   });
   page.addEventListener("keydown", (event) => {
-    // There is nothing to send it to yet.
+    // There is no session to send to yet.
     if (event.key === "Enter" && !event.shiftKey && closest(event, ".start-input")) event.preventDefault();
   });
-  // Whoever types on after the picker means the new session, also before its page is drawn.
+  // Keys pressed after the picker are meant for the new session, even before its page is drawn.
   addEventListener("keydown", (event) => {
     const start = workspace.currentStart();
-    const isTyped = (event.key.length === 1 || event.key === "Enter") && !event.ctrlKey && !event.metaKey && !event.altKey;
+    const isTyped = (event.key.length === 1 || event.key === "Enter")
+      && !event.ctrlKey
+      && !event.metaKey
+      && !event.altKey;
     if (!start || !isTyped || isOpen() || document.activeElement?.matches("input, textarea")) return;
     if (entered === start.key && document.activeElement !== document.body) return;
     draw([], []);
@@ -43,7 +51,7 @@ export function mountSheet(root, { store, workspace, actions, show, isReady, ope
     if (event.key === "Enter") event.preventDefault();
   }, { capture: true });
 
-  // Whoever types before the page of the session in front is loaded means that session, which begins with its draft.
+  // Text typed before the page of the active session has loaded is added to its draft, which that page shows.
   addEventListener("keydown", (event) => {
     const id = workspace.current();
     const isText = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing;
@@ -53,7 +61,7 @@ export function mountSheet(root, { store, workspace, actions, show, isReady, ope
     event.preventDefault();
   }, { capture: true });
 
-  /** @returns {boolean} The session in front is being started, and its field has focus. */
+  /** @returns {boolean} Whether a session is being started and its input got focus. */
   function focusStart() {
     const start = workspace.currentStart();
     const field = page.querySelector(".start-input");
@@ -82,7 +90,13 @@ export function mountSheet(root, { store, workspace, actions, show, isReady, ope
     }
   });
 
-  /** The page that is to be seen; none where the session itself is. @param {Need[]} needs @param {Need[]} finished @param {string | null} current @returns {Node | null} */
+  /**
+   * The page to show; `null` if a session is shown.
+   * @param {Need[]} needs
+   * @param {Need[]} finished
+   * @param {string | null} current
+   * @returns {Node | null}
+   */
   function pageOf(needs, finished, current) {
     const start = workspace.currentStart();
     const failure = workspace.failure();
@@ -106,14 +120,16 @@ export function mountSheet(root, { store, workspace, actions, show, isReady, ope
     page.hidden = known;
     const start = workspace.currentStart();
     const field = page.querySelector(".start-input");
-    // A page that is drawn anew starts with what was typed for its session.
-    if (start && field instanceof HTMLTextAreaElement && field.value !== workspace.draft(start.key)) field.value = workspace.draft(start.key);
+    // A fresh page starts with the text already typed for its session.
+    if (start && field instanceof HTMLTextAreaElement && field.value !== workspace.draft(start.key)) {
+      field.value = workspace.draft(start.key);
+    }
     if (start && entered !== start.key && !isOpen()) focusStart();
     if (fresh) firstRun.offer();
     if (fresh && (document.activeElement === document.body || document.activeElement === null)) firstRun.focus();
   }
 
-  /** A restored tab whose project's list has not come yet. */
+  /** The session list of a project has not arrived yet. */
   function waitsForList() {
     return store.state.projects.some(({ id }) => !store.state.listed.has(id));
   }

@@ -1,4 +1,4 @@
-// shortcuts.js: the list of all keys. Which key does what is in keys.js and commands.js; a test holds this list against them.
+// shortcuts.js: the list of all shortcuts. keys.js and commands.js define them; a test compares this list with those.
 import { h } from "../shared/dom.js";
 import { isMac, mod, nav } from "../shared/keys.js";
 import { hint, openDialog } from "./dialog.js";
@@ -13,7 +13,7 @@ const GROUPS = [
     [[nav("N")], "New session"],
     [[mod("B")], "Sidebar"],
     [[mod(".")], "Plan and changes"],
-    [["F6", `${SHIFT}F6`], "Next, previous region"],
+    [["F6", `${SHIFT}F6`], "Next or previous region"],
     [["Esc"], "Close, or stop the turn"],
     [["?"], "This list"],
   ] },
@@ -21,13 +21,13 @@ const GROUPS = [
     [[`${nav("1")}…9`], "Tab 1 to 9"],
     [[nav("["), nav("]")], "Previous or next tab"],
     [[nav("W")], "Close the tab"],
-    [[`${mod(SHIFT)}← →`], "Move the tab that has focus"],
+    [[`${mod(SHIFT)}← →`], "Move the focused tab"],
   ] },
   { title: "Message", keys: [
     [["Enter"], "Send"],
     [[`${SHIFT}Enter`], "New line"],
     [["↑"], "Recall your last message"],
-    [["/"], "Commands of the agent"],
+    [["/"], "Agent commands"],
   ] },
   { title: "Sidebar", keys: [
     [["↑", "↓"], "Move"],
@@ -42,9 +42,11 @@ export function openShortcuts() {
   const dialog = openDialog({ label: "Keyboard shortcuts", className: "shortcuts" },
     h("div", { class: "shortcuts-body", tabindex: 0 }, h("h2", {}, "Keyboard shortcuts"),
       h("div", { class: "shortcut-groups" }, ...GROUPS.map(({ title, keys }) => h("section", {}, h("h3", {}, title),
-        h("dl", {}, ...keys.map(([names, words]) => h("div", { class: "shortcut" },
-          h("dt", {}, ...names.map((name) => h("kbd", { class: "kbd" }, name))), h("dd", {}, words)))))))),
-    h("div", { class: "dialog-foot" }, h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" }, hint(["Esc"], "close"))));
+        h("dl", {}, ...keys.map(([names, label]) => h("div", { class: "shortcut" },
+          h("dt", {}, ...names.map((name) => h("kbd", { class: "kbd" }, name))), h("dd", {}, label)))))))),
+    h("div", { class: "dialog-foot" },
+      h("button", { class: "button push", type: "button", "data-kind": "ghost", "data-do": "cancel" },
+        hint(["Esc"], "close"))));
   const close = dialog.querySelector('[data-do="cancel"]');
   close?.addEventListener("click", () => dialog.close());
   if (close instanceof HTMLElement) close.focus();

@@ -1,31 +1,33 @@
-// socket.js: the page's one connection. Requests become promises; a lost connection is tried again for ever. The WebSocket
-// itself is in line.js, which runs in a worker.
-// Whether the server is there again is asked by a plain request: browsers hold back a WebSocket after many that failed.
-import { createPolicy } from "../shared/trusted.js";
-import { openLine } from "./line.js";
+// socket.js: the page's one connection. Requests become promises; a lost connection is retried forever. The WebSocket
+// itself is in websocket.js, which runs in a worker. A plain HTTP request checks whether the server is back: browsers
+// delay new WebSockets after many failed ones.
+import { createPolicy } from "../shared/trusted-types.js";
+import { openWebSocket } from "./websocket.js";
 
 /** @typedef {import("../shared/protocol.js").ClientMessage} ClientMessage */
 /** @typedef {import("../shared/protocol.js").ErrorMessage} ErrorMessage */
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {{ resolve: (frame: ServerFrame) => void, reject: (error: RequestError) => void }} Waiting */
 
-/** The one script that runs in a thread of its own. */
-const WORKER = new URL("./line-worker.js", import.meta.url).href;
+/** The only script that runs in a worker. */
+const WORKER = new URL("./websocket-worker.js", import.meta.url).href;
 const workers = createPolicy("liminal-worker", { scriptUrl: () => WORKER });
 
 /** Pauses between attempts; the last one repeats. */
 const RETRY_MS = [500, 1000, 1500];
-/** The pause in a window that nobody sees. */
+/** The pause in a hidden window. */
 const HIDDEN_MS = 5000;
-/** The pauses of a window that is not let in: only a person can change that. The first may be a server that just starts. */
+/**
+ * The pauses of a window that was refused: only the user can change that. The first covers a server that is starting.
+ */
 const REFUSED_MS = [1500, 5000, 10_000, 30_000];
 
-/** For the server to greet. It does so at once: one that takes longer does not work, or is another program. */
+/** How long the server may take to send its hello. One that takes longer is broken, or is another program. */
 const GREETING_MS = 10_000;
-/** What is said of a request without a connection, */
+/** The error of a request without a connection. */
 const OFFLINE = "Liminal Builder is not running.";
-/** and of one on a connection on which the server never said a word. It is tried again, as after every loss. */
-const SILENT = "Liminal Builder does not answer. Trying again. If it stays so, restart it.";
+/** The error of a request on a connection over which the server sent nothing. We reconnect, as after every loss. */
+const SILENT = "Liminal Builder is not responding. Retrying… If this does not help, restart it.";
 
 /** A request the server answered with an error, or could not answer. */
 export class RequestError extends Error {
@@ -38,99 +40,100 @@ export class RequestError extends Error {
 
 /**
  * @param {{
- *   heard: (frame: ServerFrame) => void,
+ *   onFrame: (frame: ServerFrame) => void,
  *   opened: () => void,
  *   lost: (refused: boolean) => void,
  * }} deps
  */
-export function createSocket({ heard, opened, lost }) {
+export function createSocket({ onFrame, opened, lost }) {
   /** @type {Map<string, Waiting>} */
   const waiting = new Map();
-  /** @type {import("./line.js").Line | null} */
-  let line = null;
-  /** The server has greeted on this line: it listens. */
-  let greeted = false;
-  /** What was asked before that. @type {string[]} */
-  let early = [];
+  /** @type {import("./websocket.js").SocketHandle | null} */
+  let socket = null;
+  /** The server has sent its hello on this socket: it is ready for requests. */
+  let isGreeted = false;
+  /** Requests made before that. @type {string[]} */
+  let queued = [];
   let attempt = 0;
-  /** How often in a row the server was there and did not let this window in. */
+  /** How often in a row the server was reachable but refused this window. */
   let refusals = 0;
   let nextId = 1;
-  /** The next attempt; 0 while none waits. */
+  /** The timer of the next attempt; 0 when none is scheduled. */
   let timer = 0;
 
-  function again() {
+  function scheduleRetry() {
     const hidden = document.visibilityState === "hidden" ? HIDDEN_MS : 0;
     const refused = refusals ? (REFUSED_MS[Math.min(refusals, REFUSED_MS.length) - 1] ?? 0) : 0;
     const pause = Math.max(hidden, refused) || RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)];
     attempt += 1;
-    timer = window.setTimeout(look, pause);
+    timer = window.setTimeout(checkServer, pause);
   }
 
-  /** Connects if the server is there. */
-  async function look() {
+  /** Connects if the server is reachable. */
+  async function checkServer() {
     timer = 0;
     const health = await fetch("/api/health", { cache: "no-store" }).catch(() => null);
     if (health?.ok) return connect();
     refusals = 0;
     lost(false);
-    again();
+    scheduleRetry();
   }
 
   function tryNow() {
     if (timer === 0) return;
     clearTimeout(timer);
     attempt = 0;
-    void look();
+    void checkServer();
   }
   for (const kind of ["focus", "online"]) addEventListener(kind, tryNow);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && tryNow());
 
   function connect() {
-    greeted = false;
-    const current = dial(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws?view=1`, (news) => {
-      if (line !== current) return;
-      if (news.kind === "frames") news.frames.forEach(take);
+    isGreeted = false;
+    const url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws?view=1`;
+    const current = openInWorker(url, (event) => {
+      if (socket !== current) return;
+      if (event.kind === "frames") event.frames.forEach(receive);
       else end(OFFLINE);
     });
-    line = current;
-    // In this thread: one that never comes up, or never connects, is noticed too.
+    socket = current;
+    // The timer runs in this thread, so that a worker that never starts or never connects is noticed too.
     const greeting = setTimeout(() => {
-      if (line !== current) return;
-      // Not by its end: a peer that says nothing need not answer our closing either.
+      if (socket !== current) return;
+      // We do not wait for a close event: a server that sends nothing may not answer our close either.
       end(SILENT);
       current.close();
     }, GREETING_MS);
 
     /** @param {ServerFrame} frame */
-    function take(frame) {
+    function receive(frame) {
       if (frame.type === "server:hello") {
         attempt = 0;
         refusals = 0;
-        greeted = true;
+        isGreeted = true;
         clearTimeout(greeting);
-        heard(frame);
-        early.splice(0).forEach(current.send);
+        onFrame(frame);
+        queued.splice(0).forEach(current.send);
         opened();
         return;
       }
-      // What everybody should know is told first, so that an answer finds the model up to date.
-      if (frame.type !== "error") heard(frame);
+      // Subscribers get the frame first, so that the store is up to date when the request resolves.
+      if (frame.type !== "error") onFrame(frame);
       settle(frame);
     }
 
     /** @param {string} message */
     function end(message) {
       clearTimeout(greeting);
-      line = null;
-      early = [];
+      socket = null;
+      queued = [];
       const gone = new RequestError({ code: "OFFLINE", message });
       for (const { reject } of waiting.values()) reject(gone);
       waiting.clear();
-      // The first attempt of all may meet no server; later ones are made only to one that is there.
-      if (!greeted && attempt > 0) refusals += 1;
+      // The very first attempt may find no server; later ones are made only to a reachable one.
+      if (!isGreeted && attempt > 0) refusals += 1;
       lost(refusals > 0);
-      again();
+      scheduleRetry();
     }
   }
 
@@ -138,7 +141,7 @@ export function createSocket({ heard, opened, lost }) {
   function settle(frame) {
     const asked = frame.requestId === undefined ? undefined : waiting.get(frame.requestId);
     if (!asked) {
-      if (frame.type === "error") heard(frame);
+      if (frame.type === "error") onFrame(frame);
       return;
     }
     waiting.delete(/** @type {string} */ (frame.requestId));
@@ -148,58 +151,59 @@ export function createSocket({ heard, opened, lost }) {
 
   return {
     connect,
-    /** Looks for the server at once, if it is away. */
+    /** Retries at once if disconnected. */
     tryNow,
     /**
-     * Asks the server. While the connection is being made the question waits for it: a page is seen a moment before it is connected.
+     * Sends a request. It is queued while the connection is being made: a page is visible a moment before it is
+     * connected.
      * @param {ClientMessage} message
      * @returns {Promise<ServerFrame>}
      */
     request(message) {
       return new Promise((resolve, reject) => {
-        if (!line) {
+        if (!socket) {
           reject(new RequestError({ code: "OFFLINE", message: OFFLINE }));
           return;
         }
         const requestId = `r${nextId++}`;
         waiting.set(requestId, { resolve, reject });
         const text = JSON.stringify({ ...message, requestId });
-        if (greeted) line.send(text);
-        else early.push(text);
+        if (isGreeted) socket.send(text);
+        else queued.push(text);
       });
     },
   };
 }
 
 /**
- * A line to the server in a thread of its own, so that a flood of small frames does not take the page's time; in this one
- * where there is none to be had.
+ * Opens the WebSocket in a worker, so that a flood of small frames does not block the page; in this thread where
+ * workers are not available.
  * @param {string} url
- * @param {(news: import("./line.js").LineNews) => void} tell
- * @returns {import("./line.js").Line}
+ * @param {(event: import("./websocket.js").SocketEvent) => void} emit
+ * @returns {import("./websocket.js").SocketHandle}
  */
-function dial(url, tell) {
-  if (typeof Worker === "undefined") return openLine(url, tell);
+function openInWorker(url, emit) {
+  if (typeof Worker === "undefined") return openWebSocket(url, emit);
   const worker = new Worker(workers.scriptUrl(WORKER), { type: "module" });
-  /** In this thread, if there is no other. @type {import("./line.js").Line | null} */
-  let own = null;
+  /** Used if the worker could not start. @type {import("./websocket.js").SocketHandle | null} */
+  let fallback = null;
   let isUp = false;
   worker.addEventListener("message", ({ data }) => {
     isUp = true;
-    tell(data);
+    emit(data);
     if (data.kind === "closed") worker.terminate();
   });
   worker.addEventListener("error", () => {
     worker.terminate();
-    if (isUp) tell({ kind: "closed" });
-    else own = openLine(url, tell);
+    if (isUp) emit({ kind: "closed" });
+    else fallback = openWebSocket(url, emit);
   });
   worker.postMessage(url);
   return {
-    send: (text) => (own ? own.send(text) : worker.postMessage(text)),
+    send: (text) => (fallback ? fallback.send(text) : worker.postMessage(text)),
     close() {
-      own?.close();
-      // Its connection ends with it.
+      fallback?.close();
+      // This closes its connection too.
       worker.terminate();
     },
   };

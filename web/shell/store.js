@@ -1,5 +1,5 @@
-// store.js: what the server holds, as this window knows it. It hears messages and tells who asked what changed.
-import { oncePerFrame } from "../shared/frame.js";
+// store.js: this window's copy of the server's state. Messages update it; subscribers are notified of changes.
+import { oncePerFrame } from "../shared/once-per-frame.js";
 
 /** @typedef {import("../shared/protocol.js").Project} Project */
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
@@ -7,13 +7,13 @@ import { oncePerFrame } from "../shared/frame.js";
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /** @typedef {import("../shared/bus.js").AgentStatusMessage} AgentStatusMessage */
 /**
- * What changed since the last call: `projects` when the list itself did, `sessions` the projects whose sessions did,
- * `turned` the sessions known before that are in another state now.
+ * What changed since the last call. `projects`: the list itself; `sessions`: the projects whose sessions changed;
+ * `turned`: known sessions whose state changed.
  * @typedef {{ projects: boolean, sessions: Set<string>, turned: Set<string>, agents: boolean }} Changes
  */
 /** @typedef {ReturnType<typeof createStore>} Store */
 
-/** States of a process that runs; how a turn ended stays true without one. @type {Set<string>} */
+/** States that need a running process; how a turn ended stays true without one. @type {Set<string>} */
 const ALIVE = new Set(["needs_permission", "working", "starting", "reconnecting"]);
 
 export function createStore() {
@@ -23,23 +23,23 @@ export function createStore() {
     version: "",
     /** The server's machine can show an editor or a terminal. */
     hasDisplay: false,
-    /** The server is there. While it is not, nothing is known of what runs. */
+    /** The server is connected. While it is not, we do not know what is running. */
     online: false,
-    /** The list of projects has come at least once. */
+    /** The list of projects has arrived at least once. */
     ready: false,
     /** @type {Project[]} */
     projects: [],
     /** @type {Map<string, SessionSummary>} */
     sessions: new Map(),
-    /** Those of them that are not idle: few, however many there are. @type {Map<string, SessionSummary>} */
+    /** The sessions that are not idle: always few. @type {Map<string, SessionSummary>} */
     busy: new Map(),
-    /** Projects whose sessions have come. @type {Set<string>} */
+    /** Projects whose sessions have arrived. @type {Set<string>} */
     listed: new Set(),
     /** @type {AgentInfo[]} */
     agents: [],
-    /** The newest word on each session's own process. @type {Map<string, AgentStatusMessage>} */
+    /** The newest status of each session's own process. @type {Map<string, AgentStatusMessage>} */
     sessionStatuses: new Map(),
-    /** The newest word on each agent's shared process. @type {Map<string, AgentStatusMessage>} */
+    /** The newest status of each agent's shared process. @type {Map<string, AgentStatusMessage>} */
     agentStatuses: new Map(),
   };
   /** @type {Set<(changes: Changes) => void>} */
@@ -51,9 +51,9 @@ export function createStore() {
   let changes = fresh();
 
   const announce = oncePerFrame(() => {
-    const told = changes;
+    const current = changes;
     changes = fresh();
-    for (const listener of listeners) listener(told);
+    for (const listener of listeners) listener(current);
   });
 
   /** @returns {Changes} */
@@ -100,7 +100,7 @@ export function createStore() {
     touch(session.projectId);
   }
 
-  /** What belonged to a project that is gone. @param {string} projectId */
+  /** Drops the sessions of a removed project. @param {string} projectId */
   function forget(projectId) {
     for (const session of sessionsOf(projectId)) drop(session.id);
     state.listed.delete(projectId);
@@ -156,12 +156,6 @@ export function createStore() {
       case "session:archived":
         drop(frame.sessionId);
         break;
-      case "session:renamed": {
-        const session = state.sessions.get(frame.sessionId);
-        drop(frame.sessionId);
-        if (session) put({ ...session, id: frame.newSessionId });
-        break;
-      }
       case "session:title-updated":
         patch(frame.sessionId, { title: frame.title });
         break;
@@ -178,7 +172,8 @@ export function createStore() {
         if (frame.sessionId === undefined) state.agentStatuses.set(frame.cliType, frame);
         else state.sessionStatuses.set(frame.sessionId, frame);
         if (frame.sessionId === undefined) {
-          state.agents = state.agents.map((agent) => (agent.cliType === frame.cliType ? { ...agent, status: frame.status } : agent));
+          state.agents = state.agents.map((agent) =>
+            (agent.cliType === frame.cliType ? { ...agent, status: frame.status } : agent));
         }
         changes.agents = true;
         break;
@@ -210,12 +205,14 @@ export function createStore() {
     state,
     apply,
     announce,
-    /** The server is away, and with it everything that only a running server can say. */
+    /** The connection is lost: drops every state that only a running server can report. */
     lost() {
       if (!state.online) return;
       state.online = false;
       changes.agents = true;
-      for (const session of [...state.busy.values()]) if (ALIVE.has(session.attention)) put({ ...session, attention: "idle" });
+      for (const session of [...state.busy.values()]) {
+        if (ALIVE.has(session.attention)) put({ ...session, attention: "idle" });
+      }
       announce();
     },
     sessionsOf,
@@ -224,7 +221,7 @@ export function createStore() {
     /** @param {string} projectId */
     project: (projectId) => state.projects.find(({ id }) => id === projectId),
     /**
-     * The newest word on the process behind a session.
+     * The newest status of the process behind a session.
      * @param {SessionSummary} session
      * @returns {AgentStatusMessage | null}
      */
@@ -235,7 +232,7 @@ export function createStore() {
 }
 
 /**
- * Timestamps are of one form, so they compare as they are spelled.
+ * All timestamps have the same format, so they compare as strings.
  * @param {SessionSummary} a
  * @param {SessionSummary} b
  */
@@ -245,7 +242,7 @@ export const newestFirst = (a, b) => compare(b.lastActiveAt, a.lastActiveAt) || 
 const compare = (a, b) => (a < b ? -1 : Number(a > b));
 
 /**
- * Projects stand in the order they were added; one that was removed by mistake comes back to its place.
+ * Keeps projects in the order they were added, so that a restored project returns to its place.
  * @param {Project[]} projects
  * @param {Project} project
  */

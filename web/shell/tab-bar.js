@@ -1,4 +1,4 @@
-// tab-bar.js: draws the tabs and tells what the user did with them. Which tabs there are is not its business.
+// tab-bar.js: draws the tabs and reports what the user does with them. It does not decide which tabs exist.
 import { NAMES } from "../shared/attention.js";
 import { closest, h, reconcile, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, mark, markName, setGlyph, setIcon } from "../shared/icons.js";
@@ -7,13 +7,30 @@ import { driveTabDrag } from "./tab-drag.js";
 import { tabWidths } from "./tab-widths.js";
 
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
-/** @typedef {{ id: string, title: string, cliType: string, attention: Attention, current: boolean, provisional: boolean, controls: string | null }} TabView */
 /**
- * @typedef {{ activate: (id: string) => void, close: (id: string) => void, move: (id: string, to: number) => void,
- *   menu: (id: string, at: { x: number, y: number }) => void }} TabActions
+ * @typedef {{
+ *   id: string,
+ *   title: string,
+ *   cliType: string,
+ *   attention: Attention,
+ *   current: boolean,
+ *   provisional: boolean,
+ *   controls: string | null,
+ * }} TabView
+ */
+/**
+ * @typedef {{
+ *   activate: (id: string) => void,
+ *   close: (id: string) => void,
+ *   move: (id: string, to: number) => void,
+ *   menu: (id: string, at: { x: number, y: number }) => void,
+ * }} TabActions
  */
 
-/** What a tab holds beside its title: borders, padding, mark, glyph and ×, and the gaps between them; as in tabs.css. */
+/**
+ * The width of a tab without its title: borders, padding, mark, glyph and ×, and the gaps between them; as in
+ * tabs.css.
+ */
 const AROUND_TITLE_PX = 2 + 9 + 14 + 8 + 8 + 16 + 22;
 /** The gap between the parts of the bar. */
 const BAR_GAP_PX = 4;
@@ -23,15 +40,36 @@ const BAR_GAP_PX = 4;
  * @param {TabActions} actions
  */
 export function mountTabBar(root, actions) {
-  const show = h("button", { class: "icon-button show-sidebar", type: "button", "data-command": "sidebar", "aria-label": "Show sidebar", title: "Show sidebar" }, icon("sidebar"));
+  const show = h("button", {
+    class: "icon-button show-sidebar",
+    type: "button",
+    "data-command": "sidebar",
+    "aria-label": "Show sidebar",
+    title: "Show sidebar",
+  }, icon("sidebar"));
   const strip = h("div", { class: "tab-strip", role: "tablist", "aria-label": "Open sessions" });
-  const add = h("button", { class: "icon-button new-tab", type: "button", "data-command": "new-session", "aria-label": "New session", title: `New session (${nav("N")})` }, icon("plus"));
-  const all = h("button", { class: "icon-button all-tabs", type: "button", "data-command": "open-sessions", "aria-label": "All tabs", title: "All tabs", "aria-haspopup": "menu", "aria-expanded": "false", hidden: true }, icon("chevron-down"));
+  const add = h("button", {
+    class: "icon-button new-tab",
+    type: "button",
+    "data-command": "new-session",
+    "aria-label": "New session",
+    title: `New session (${nav("N")})`,
+  }, icon("plus"));
+  const all = h("button", {
+    class: "icon-button all-tabs",
+    type: "button",
+    "data-command": "open-sessions",
+    "aria-label": "All tabs",
+    title: "All tabs",
+    "aria-haspopup": "menu",
+    "aria-expanded": "false",
+    hidden: true,
+  }, icon("chevron-down"));
   root.append(show, strip, add, all);
   /** @type {Map<string, HTMLElement>} */
   const tabs = new Map();
   const titleWidth = measureTitles(strip);
-  /** Room for the tabs; measured when something around them changes its size, never while they are drawn. */
+  /** The width available for tabs; measured when something around them is resized, never while drawing. */
   let room = Infinity;
   /** @type {TabView[]} */
   let drawn = [];
@@ -45,7 +83,7 @@ export function mountTabBar(root, actions) {
   });
   for (const node of [root, show, add]) watcher.observe(node);
 
-  /** Gives each tab its width. A title of any state fits, so that no state moves a tab. */
+  /** Sets each tab's width. It fits the title in its boldest style, so that a change of state moves no tab. */
   function fit() {
     const { widths, fits } = tabWidths(drawn.map(({ title }) => titleWidth(title) + AROUND_TITLE_PX), room);
     drawn.forEach(({ id }, at) => {
@@ -63,7 +101,7 @@ export function mountTabBar(root, actions) {
     else actions.activate(tab.dataset.id);
   });
   strip.addEventListener("mousedown", (event) => {
-    // No autoscroll, and what is about to go takes no focus: the click closes.
+    // No autoscroll, and a tab that is about to close takes no focus.
     if (event.button === 1 || closest(event, ".tab-close")) event.preventDefault();
   });
   strip.addEventListener("auxclick", (event) => {
@@ -128,7 +166,7 @@ export function mountTabBar(root, actions) {
       const first = strip.querySelector('[role="tab"]');
       if (first && !strip.querySelector('[role="tab"][tabindex="0"]')) first.setAttribute("tabindex", "0");
       const now = strip.querySelector(".tab[data-current]");
-      // After the frame, when nothing is left to lay out.
+      // After the frame, so that it forces no layout.
       if (now && now !== before) setTimeout(() => now.scrollIntoView({ block: "nearest", inline: "nearest" }));
     },
     focusCurrent() {
@@ -140,17 +178,25 @@ export function mountTabBar(root, actions) {
 
 /** @param {TabView} view */
 function create(view) {
-  return h("div", { class: "tab", role: "presentation", "data-id": view.id, draggable: view.provisional ? null : "true" },
-    h("button", { class: "tab-button", type: "button", role: "tab" }, mark(view.cliType), h("span", { class: "tab-title truncate", dir: "auto" }), h("span", { class: "tab-slot" }, glyph("idle"))),
+  return h("div", {
+    class: "tab",
+    role: "presentation",
+    "data-id": view.id,
+    draggable: view.provisional ? null : "true",
+  },
+    h("button", { class: "tab-button", type: "button", role: "tab" },
+      mark(view.cliType),
+      h("span", { class: "tab-title truncate", dir: "auto" }),
+      h("span", { class: "tab-slot" }, glyph("idle"))),
     h("span", { class: "tab-close", "aria-hidden": "true", title: `Close (${nav("W")})` }, icon("close")));
 }
 
-/** Titles kept with their widths; a tab that is closed costs its title for so long. */
+/** How many measured titles are cached. */
 const TITLES_MAX = 500;
 
 /**
- * How wide a title is in its heaviest weight. It is measured beside the page, which is not laid out for it.
- * @param {HTMLElement} near Text is set as here.
+ * Measures a title in its boldest weight, on a canvas, so that the page needs no layout.
+ * @param {HTMLElement} near The element whose font is used.
  * @returns {(title: string) => number}
  */
 function measureTitles(near) {

@@ -1,4 +1,4 @@
-// tab-drag.js: reorders tabs by dragging. A line shows where the tab will stand.
+// tab-drag.js: reorders tabs by dragging. A line shows where the tab will go.
 import { closest } from "../shared/dom.js";
 
 /**
@@ -23,7 +23,7 @@ export function driveTabDrag(strip, move) {
     event.dataTransfer.setData("text/plain", dragged.dataset.id ?? "");
     dragged.dataset.dragged = "";
   });
-  /** Where a tab let go here would stand. @param {DragEvent} event */
+  /** Marks where the tab would go if dropped now. @param {DragEvent} event */
   function aim(event) {
     if (!dragged) return;
     event.preventDefault();
@@ -39,7 +39,7 @@ export function driveTabDrag(strip, move) {
   strip.addEventListener("dragenter", aim);
   strip.addEventListener("dragover", aim);
   strip.addEventListener("drop", (event) => {
-    // The browser need not have told of the last way to here.
+    // The browser may not have fired dragover for the last movement.
     aim(event);
     if (!dragged || !target) return;
     const others = [...strip.children].filter((tab) => tab !== dragged);

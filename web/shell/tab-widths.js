@@ -1,7 +1,7 @@
-// tab-widths.js: how wide each tab is. Pure. A tab takes what its title needs, up to a maximum; where there is not room for all,
-// the widest become narrower first.
+// tab-widths.js: how wide each tab is. Pure. A tab is as wide as its title needs, up to a maximum. If they do not all
+// fit, the widest shrink first.
 
-/** As in UI.md; narrower than the minimum no tab gets, they scroll then. */
+/** As in UI.md. No tab is narrower than the minimum; the bar scrolls instead. */
 export const TAB_MIN_PX = 112;
 export const TAB_MAX_PX = 256;
 /** Between two tabs; as in tabs.css. */
@@ -9,7 +9,7 @@ export const TAB_GAP_PX = 2;
 
 /**
  * @param {number[]} needed What each tab needs for its whole title.
- * @param {number} room For all tabs and what is between them.
+ * @param {number} room The width for all tabs and the gaps between them.
  * @returns {{ widths: number[], fits: boolean }} `fits`: all tabs can be seen at once.
  */
 export function tabWidths(needed, room) {
@@ -21,7 +21,7 @@ export function tabWidths(needed, room) {
   return { widths: wanted.map((width) => Math.min(width, cap)), fits: TAB_MIN_PX * wanted.length <= free };
 }
 
-/** The greatest width that, as a limit for each, lets all of them fit. @param {number[]} wanted @param {number} free */
+/** The largest maximum width with which all tabs fit. @param {number[]} wanted @param {number} free */
 function capFor(wanted, free) {
   const sorted = [...wanted].sort((a, b) => a - b);
   let left = free;

@@ -1,4 +1,4 @@
-// tabs-model.js: which sessions are open, in what order, and which one is in front. Pure: each step makes a new value.
+// tabs-model.js: which sessions are open, in what order, and which one is active. Pure: each step returns a new value.
 
 /** @typedef {{ order: string[], active: string | null }} Tabs */
 
@@ -16,7 +16,7 @@ export function openTab(tabs, id) {
 }
 
 /**
- * Closes a tab. In front comes the next one, or the previous if it was the last.
+ * Closes a tab. The next one becomes active, or the previous if it was the last.
  * @param {Tabs} tabs
  * @param {string} id
  * @returns {Tabs}
@@ -30,7 +30,7 @@ export function closeTab(tabs, id) {
 }
 
 /**
- * Puts a tab at a place among the others.
+ * Moves a tab among the others.
  * @param {Tabs} tabs
  * @param {string} id
  * @param {number} to Its index afterwards.
@@ -44,20 +44,10 @@ export function moveTab(tabs, id, to) {
 }
 
 /**
+ * Reopens tabs that were closed since, each at its old place among the others.
  * @param {Tabs} tabs
- * @param {string} from
- * @param {string} to
- * @returns {Tabs}
- */
-export function renameTab(tabs, from, to) {
-  return { order: tabs.order.map((id) => (id === from ? to : id)), active: tabs.active === from ? to : tabs.active };
-}
-
-/**
- * Opens tabs again that were closed since, each at its place among those that stayed.
- * @param {Tabs} tabs
- * @param {Tabs} before How it was.
- * @param {(id: string) => boolean} wanted Which of those closed come back.
+ * @param {Tabs} before The earlier state.
+ * @param {(id: string) => boolean} wanted Which of the closed tabs to reopen.
  * @returns {Tabs}
  */
 export function restoreTabs(tabs, before, wanted) {
@@ -72,10 +62,10 @@ export function restoreTabs(tabs, before, wanted) {
 }
 
 /**
- * What is kept for all windows after one of them changed its own tabs: these, and what only the others have open.
+ * What to store for all windows after one changed its tabs: its tabs, plus those that only other windows have open.
  * @param {Tabs} stored
- * @param {Tabs} before This window's tabs, as they were.
- * @param {Tabs} after As they are.
+ * @param {Tabs} before This window's tabs before the change.
+ * @param {Tabs} after This window's tabs now.
  * @returns {Tabs}
  */
 export function mergeTabs(stored, before, after) {
@@ -84,20 +74,21 @@ export function mergeTabs(stored, before, after) {
 }
 
 /**
- * What is kept under `liminal:tabs`.
+ * The stored form, under `liminal:tabs`.
  * @param {Tabs} tabs
  */
 export const toStored = ({ order, active }) => ({ openTabs: order, activeTab: active, tabOrder: order });
 
 /**
- * Reads the stored form; what is not understood is left out.
+ * Reads the stored form and skips what it does not understand.
  * @param {unknown} stored
  * @returns {Tabs}
  */
 export function fromStored(stored) {
   if (!stored || typeof stored !== "object") return NO_TABS;
   const { openTabs, tabOrder, activeTab } = /** @type {Record<string, unknown>} */ (stored);
-  const strings = (/** @type {unknown} */ value) => (Array.isArray(value) ? value.filter((id) => typeof id === "string") : []);
+  const strings = (/** @type {unknown} */ value) =>
+    (Array.isArray(value) ? value.filter((id) => typeof id === "string") : []);
   const open = strings(openTabs);
   const order = [...new Set([...strings(tabOrder).filter((id) => open.includes(id)), ...open])];
   const active = typeof activeTab === "string" && order.includes(activeTab) ? activeTab : (order[0] ?? null);

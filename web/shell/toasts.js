@@ -1,4 +1,4 @@
-// toasts.js: short notes at the bottom. They stay while pointed at or focused.
+// toasts.js: short notes at the bottom. They stay while hovered or focused.
 import { h } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 
@@ -9,13 +9,15 @@ const AT_ONCE_MAX = 3;
 
 /**
  * @param {HTMLElement} root
- * @param {{ giveBack: (from: Element | null) => void }} deps `giveBack`: a note that had focus is gone; it came from there.
+ * @param {{ giveBack: (from: Element | null) => void }} deps `giveBack`: returns focus after a focused note is gone.
  */
 export function mountToasts(root, { giveBack }) {
   /** What had focus before a note got it. @type {Element | null} */
   let from = null;
   root.addEventListener("focusin", ({ relatedTarget }) => {
-    if (!(relatedTarget instanceof Element && root.contains(relatedTarget))) from = /** @type {Element | null} */ (relatedTarget);
+    if (!(relatedTarget instanceof Element && root.contains(relatedTarget))) {
+      from = /** @type {Element | null} */ (relatedTarget);
+    }
   });
 
   /** @param {Element} node */
@@ -30,37 +32,38 @@ export function mountToasts(root, { giveBack }) {
    * @param {ToastOptions} [options]
    */
   return function toast(text, { kind = "note", detail, action } = {}) {
-    const close = h("button", { class: "icon-button", type: "button", "data-size": "row", "aria-label": "Dismiss" }, icon("close"));
+    const close = h("button", { class: "icon-button", type: "button", "data-size": "row", "aria-label": "Dismiss" },
+      icon("close"));
     const act = action ? h("button", { class: "link-button", type: "button" }, action.label) : null;
     const node = h("div", { class: "toast", role: kind === "error" ? "alert" : "status", "data-kind": kind },
       h("span", { class: "toast-text" }, text, detail ? h("small", {}, detail) : null), act, close);
-    let timer = setTimeout(leave, SHOWN_MS);
-    function leave() {
+    let timer = setTimeout(dismiss, SHOWN_MS);
+    function dismiss() {
       clearTimeout(timer);
       remove(node);
     }
-    const wait = () => clearTimeout(timer);
-    const go = () => {
+    const pause = () => clearTimeout(timer);
+    const resume = () => {
       clearTimeout(timer);
-      timer = setTimeout(leave, SHOWN_MS);
+      timer = setTimeout(dismiss, SHOWN_MS);
     };
-    node.addEventListener("pointerenter", wait);
-    node.addEventListener("focusin", wait);
-    node.addEventListener("pointerleave", go);
-    node.addEventListener("focusout", go);
+    node.addEventListener("pointerenter", pause);
+    node.addEventListener("focusin", pause);
+    node.addEventListener("pointerleave", resume);
+    node.addEventListener("focusout", resume);
     node.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.preventDefault();
-      leave();
+      dismiss();
     });
-    close.addEventListener("click", leave);
+    close.addEventListener("click", dismiss);
     act?.addEventListener("click", () => {
-      leave();
+      dismiss();
       action?.run();
     });
     root.append(node);
     while (root.firstElementChild && root.childElementCount > AT_ONCE_MAX) remove(root.firstElementChild);
-    return leave;
+    return dismiss;
   };
 }
 /** @typedef {ReturnType<typeof mountToasts>} Toast */

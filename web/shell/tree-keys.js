@@ -1,16 +1,20 @@
-// tree-keys.js: the tree by keyboard and pointer. One listener per kind of event, on the tree itself.
+// tree-keys.js: keyboard and pointer input of the tree. One listener per kind of event, on the tree itself.
 import { closest } from "../shared/dom.js";
 
 /**
  * @typedef {{
- *   toggle: (projectId: string) => void, isExpanded: (projectId: string) => boolean, unfold: (projectId: string) => void,
- *   open: (sessionId: string) => void, archive: (sessionId: string) => void, newSession: (projectId: string) => void,
+ *   toggle: (projectId: string) => void,
+ *   isExpanded: (projectId: string) => boolean,
+ *   unfold: (projectId: string) => void,
+ *   open: (sessionId: string) => void,
+ *   archive: (sessionId: string) => void,
+ *   newSession: (projectId: string) => void,
  *   projectMenu: (at: HTMLElement | { x: number, y: number }, projectId: string) => void,
  *   sessionMenu: (at: HTMLElement | { x: number, y: number }, sessionId: string) => void,
  * }} TreeActions
  */
 
-/** How long letters typed one after another count as one word. */
+/** Letters typed within this time are searched together. */
 const TYPE_AHEAD_MS = 600;
 
 /**
@@ -26,7 +30,9 @@ export function driveTree(root, actions) {
   /** @param {HTMLElement | undefined} row */
   function focus(row) {
     if (!row) return;
-    for (const other of root.querySelectorAll('[tabindex="0"]')) if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    for (const other of root.querySelectorAll('[tabindex="0"]')) {
+      if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    }
     row.tabIndex = 0;
     row.focus();
   }
@@ -64,7 +70,7 @@ export function driveTree(root, actions) {
     const row = closest(event, '[role="treeitem"]');
     if (!row) return;
     event.preventDefault();
-    // The one that a key makes follows that key, which has opened the menu already.
+    // Ignores the event that follows the menu key: that key has already opened the menu.
     if (/** @type {PointerEvent} */ (event).pointerType === "") return;
     focus(row);
     menu(row, { x: event.clientX, y: event.clientY });
@@ -121,7 +127,9 @@ export function driveTree(root, actions) {
     typedAt = now;
     const from = typed.length === 1 ? at + 1 : at;
     const order = [...all.slice(from), ...all.slice(0, from)];
-    focus(order.find((row) => (row.getAttribute("aria-label") ?? row.textContent ?? "").toLowerCase().startsWith(typed)));
+    focus(
+      order.find((row) => (row.getAttribute("aria-label") ?? row.textContent ?? "").toLowerCase().startsWith(typed)),
+    );
     return true;
   }
 }

@@ -1,4 +1,4 @@
-// tree-rows.js: one project's header and one session's row, made once and patched after.
+// tree-rows.js: one project's header and one session's row, created once and then updated.
 import { NAMES } from "../shared/attention.js";
 import { h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, mark, setGlyph } from "../shared/icons.js";
@@ -8,9 +8,12 @@ import { relativeTime } from "../shared/time.js";
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
 /** @typedef {import("../shared/protocol.js").Attention} Attention */
 
-/** Rows are copies of one; building each from nothing took most of the time of a long list. @type {HTMLElement | undefined} */
+/**
+ * Rows are clones of a model: building each from scratch took most of the time for a long list.
+ * @type {HTMLElement | undefined}
+ */
 let projectModel;
-/** One for each agent, whose mark it has. @type {Map<string, HTMLElement>} */
+/** One per agent, with its mark. @type {Map<string, HTMLElement>} */
 const sessionModels = new Map();
 /** @type {HTMLElement | undefined} */
 let buttons;
@@ -24,8 +27,25 @@ export function projectRow(project) {
       h("span", { class: "project-hint truncate" }),
       h("span", { class: "project-count tabular" })),
     h("span", { class: "slot project-glyph" }, glyph("idle")),
-    h("button", { class: "icon-button project-more", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more")),
-    h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "new-session", "aria-label": "New Session", title: "New Session", tabindex: -1 }, icon("plus")),
+    h("button", {
+      class: "icon-button project-more",
+      type: "button",
+      "data-size": "row",
+      "data-do": "more",
+      "aria-label": "More",
+      title: "More",
+      "aria-haspopup": "menu",
+      tabindex: -1,
+    }, icon("more")),
+    h("button", {
+      class: "icon-button",
+      type: "button",
+      "data-size": "row",
+      "data-do": "new-session",
+      "aria-label": "New Session",
+      title: "New Session",
+      tabindex: -1,
+    }, icon("plus")),
   );
   const row = /** @type {HTMLElement} */ (projectModel.cloneNode(true));
   row.dataset.project = project.id;
@@ -43,7 +63,9 @@ function chevron() {
  * @param {{ project: Project, hint: string, expanded: boolean, count: number, attention: Attention }} now
  */
 export function updateProjectRow(row, { project, hint, expanded, count, attention }) {
-  const [name, parent, number] = /** @type {HTMLElement[]} */ ([...(row.querySelector(".project-title")?.children ?? [])]);
+  const [name, parent, number] = /** @type {HTMLElement[]} */ ([
+    ...(row.querySelector(".project-title")?.children ?? []),
+  ]);
   setAttribute(row, "aria-expanded", String(expanded));
   setAttribute(row, "aria-label", project.name + (hint ? `, ${hint}` : ""));
   setAttribute(row, "title", project.path);
@@ -58,7 +80,13 @@ export function updateProjectRow(row, { project, hint, expanded, count, attentio
 export function sessionRow({ id, cliType }) {
   let model = sessionModels.get(cliType);
   if (!model) {
-    model = h("div", { class: "row session-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-attention": "idle" },
+    model = h("div", {
+      class: "row session-row",
+      role: "treeitem",
+      "aria-level": 2,
+      tabindex: -1,
+      "data-attention": "idle",
+    },
       h("span", { class: "slot" }, glyph("idle")),
       h("span", { class: "row-title", dir: "auto" }),
       mark(cliType), " ",
@@ -70,12 +98,29 @@ export function sessionRow({ id, cliType }) {
   return row;
 }
 
-/** Gives a row its buttons, once it is looked at. @param {HTMLElement} row */
+/** Adds a row's buttons when it is first hovered or focused. @param {HTMLElement} row */
 export function addRowActions(row) {
   if (row.lastElementChild?.className === "row-actions") return;
   buttons ??= h("span", { class: "row-actions" },
-    h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "archive", "aria-label": "Archive", title: "Archive", tabindex: -1 }, icon("archive")),
-    h("button", { class: "icon-button", type: "button", "data-size": "row", "data-do": "more", "aria-label": "More", title: "More", "aria-haspopup": "menu", tabindex: -1 }, icon("more")));
+    h("button", {
+      class: "icon-button",
+      type: "button",
+      "data-size": "row",
+      "data-do": "archive",
+      "aria-label": "Archive",
+      title: "Archive",
+      tabindex: -1,
+    }, icon("archive")),
+    h("button", {
+      class: "icon-button",
+      type: "button",
+      "data-size": "row",
+      "data-do": "more",
+      "aria-label": "More",
+      title: "More",
+      "aria-haspopup": "menu",
+      tabindex: -1,
+    }, icon("more")));
   row.append(buttons.cloneNode(true));
 }
 
@@ -92,7 +137,11 @@ export function updateSessionRow(row, { session, agentName, current, now }) {
     if (sign instanceof SVGElement) setGlyph(sign, session.attention, NAMES[session.attention]);
   }
   setAttribute(row, "aria-current", current ? "true" : null);
-  setAttribute(row, "aria-label", [`${session.title} ${ago}`, session.attention === "idle" ? "" : NAMES[session.attention], agentName].filter(Boolean).join(", "));
+  setAttribute(row, "aria-label", [
+    `${session.title} ${ago}`,
+    session.attention === "idle" ? "" : NAMES[session.attention],
+    agentName,
+  ].filter(Boolean).join(", "));
   if (title) {
     setText(title, session.title);
     setAttribute(title, "title", session.title);

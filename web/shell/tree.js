@@ -1,4 +1,4 @@
-// tree.js: the projects and their sessions, as a tree. Rows are keyed and patched, never rebuilt.
+// tree.js: the projects and their sessions, as a tree. Rows are keyed and updated, never rebuilt.
 import { isUnseen, mostUrgent } from "../shared/attention.js";
 import { closest, h, reconcile } from "../shared/dom.js";
 import { parentName } from "../shared/paths.js";
@@ -8,48 +8,68 @@ import { addRowActions, projectRow, sessionRow, updateProjectRow, updateSessionR
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("../shared/protocol.js").Project} Project */
 /** @typedef {import("../shared/protocol.js").SessionSummary} SessionSummary */
-/** @typedef {{ group: HTMLElement, row: HTMLElement, empty: HTMLElement, fold: HTMLElement, sessions: Map<string, HTMLElement>, unfolded: boolean, order: string[] }} Branch `order`: the sessions that are shown, as they stand. */
+/**
+ * @typedef {{
+ *   group: HTMLElement,
+ *   row: HTMLElement,
+ *   empty: HTMLElement,
+ *   fold: HTMLElement,
+ *   sessions: Map<string, HTMLElement>,
+ *   unfolded: boolean,
+ *   order: string[],
+ * }} Branch `order`: the ids of the shown sessions, in order.
+ */
 
-/** Sessions of a project that are shown before "Show n more". */
+/** How many sessions of a project are shown before "Show n more". */
 const SHOWN_MAX = 20;
-/** Drawing goes on later after so long: with a frame, which has more to do, and after it. */
+/** After this long, drawing is continued later: within a frame, and in the slices after it. */
 const FRAME_MS = 8;
 const SLICE_MS = 8;
 const ROW_PX = 28;
-/** Where nothing can be hovered, every row has its buttons from the start; as in tree.css. */
-const inSight = matchMedia("(pointer: coarse), (max-width: 719px)");
+/** Without hover, every row has its buttons from the start; as in tree.css. */
+const noHover = matchMedia("(pointer: coarse), (max-width: 719px)");
 
 /**
  * @param {HTMLElement} root
- * @param {{ store: Store, hold: import("./hold.js").Hold, activeSession: () => string | null }} deps
+ * @param {{ store: Store, rowLock: import("./row-lock.js").RowLock, activeSession: () => string | null }} deps
  */
-export function mountTree(root, { store, hold, activeSession }) {
+export function mountTree(root, { store, rowLock, activeSession }) {
   /** @type {Map<string, Branch>} */
   const branches = new Map();
-  /** What is collapsed, as any window left it last. @type {Record<string, unknown>} */
+  /** The collapsed projects, shared by all windows. @type {Record<string, unknown>} */
   let collapsed = {};
-  /** Projects that are not drawn as they are now. @type {Set<string>} */
+  /** Projects that need to be redrawn. @type {Set<string>} */
   const waiting = new Set();
-  /** Projects whose rows stand in another order than they should, because the user points at them. @type {Set<string>} */
+  /**
+   * Projects whose rows are out of order for now, because the user points at them.
+   * @type {Set<string>}
+   */
   const deferred = new Set();
-  /** The rest of them is drawn soon. */
+  /** Another slice is scheduled. */
   let later = false;
-  /** A project to give focus to as soon as it is drawn. @type {string | null} */
+  /** A project to focus as soon as it is drawn. @type {string | null} */
   let awaited = null;
-  /** A project whose New session gets focus as soon as its sessions are known; `focused` had it before. @type {{ projectId: string, focused: Element | null } | null} */
+  /**
+   * A project whose New session button gets focus once its sessions are known; `focused` had focus before.
+   * @type {{ projectId: string, focused: Element | null } | null}
+   */
   let awaitedNew = null;
 
-  /** Where nothing is kept, what this window knows stands. */
+  /** If nothing is stored, this window's own state stays. */
   function readCollapsed() {
     const stored = load("collapsed");
-    if (stored && typeof stored === "object" && !Array.isArray(stored)) collapsed = { .../** @type {Record<string, unknown>} */ (stored) };
+    if (stored && typeof stored === "object" && !Array.isArray(stored)) {
+      collapsed = { .../** @type {Record<string, unknown>} */ (stored) };
+    }
   }
   readCollapsed();
   watch("collapsed", () => {
     const before = collapsed;
     collapsed = {};
     readCollapsed();
-    for (const project of store.state.projects) if (Boolean(before[project.id]) !== Boolean(collapsed[project.id])) drawProject(project);
+    for (const project of store.state.projects) {
+      if (Boolean(before[project.id]) !== Boolean(collapsed[project.id])) drawProject(project);
+    }
     keepOneTabStop();
   });
 
@@ -58,11 +78,24 @@ export function mountTree(root, { store, hold, activeSession }) {
     const known = branches.get(project.id);
     if (known) return known;
     const row = projectRow(project);
-    const empty = h("div", { class: "no-sessions", role: "treeitem", "aria-level": 2, tabindex: -1, "data-empty": project.id },
+    const empty = h("div", {
+      class: "no-sessions",
+      role: "treeitem",
+      "aria-level": 2,
+      tabindex: -1,
+      "data-empty": project.id,
+    },
       h("span", {}, "No sessions yet"),
       h("button", { class: "link-button", type: "button", "data-do": "new-session", tabindex: -1 }, "New Session"));
-    const fold = h("div", { class: "row fold-row", role: "treeitem", "aria-level": 2, tabindex: -1, "data-fold": project.id });
-    const made = { group: h("div", { class: "project", role: "group", "data-project-group": project.id }, row), row, empty, fold, sessions: new Map(), unfolded: false, order: [] };
+    const fold = h("div", {
+      class: "row fold-row",
+      role: "treeitem",
+      "aria-level": 2,
+      tabindex: -1,
+      "data-fold": project.id,
+    });
+    const group = h("div", { class: "project", role: "group", "data-project-group": project.id }, row);
+    const made = { group, row, empty, fold, sessions: new Map(), unfolded: false, order: [] };
     branches.set(project.id, made);
     return made;
   }
@@ -70,16 +103,19 @@ export function mountTree(root, { store, hold, activeSession }) {
   /** @param {SessionSummary[]} list @param {Branch} own */
   function shown(list, own) {
     if (own.unfolded || list.length <= SHOWN_MAX + 1) return list;
-    return list.filter((session, at) => at < SHOWN_MAX || isUnseen(session.attention) || session.id === activeSession());
+    return list.filter((session, at) =>
+      at < SHOWN_MAX || isUnseen(session.attention) || session.id === activeSession());
   }
 
   /**
-   * Rows keep their places while the user points at them; what is new stands below them for so long.
-   * @param {SessionSummary[]} wanted @param {Branch} own @param {string} projectId
+   * Rows stay in place while the user points at them; meanwhile new ones go below them.
+   * @param {SessionSummary[]} wanted
+   * @param {Branch} own
+   * @param {string} projectId
    */
   function inPlace(wanted, own, projectId) {
     deferred.delete(projectId);
-    if (own.order.length === 0 || !hold.keepsOrder()) return wanted;
+    if (own.order.length === 0 || !rowLock.keepsOrder()) return wanted;
     const before = own.order.flatMap((id) => store.state.sessions.get(id) ?? []);
     const known = new Set(own.order);
     const kept = [...before, ...wanted.filter(({ id }) => !known.has(id))];
@@ -92,9 +128,9 @@ export function mountTree(root, { store, hold, activeSession }) {
     const own = branch(project);
     const list = store.sessionsOf(project.id);
     const expanded = !collapsed[project.id];
-    const twins = store.state.projects.filter(({ name }) => name === project.name).length > 1;
+    const isAmbiguous = store.state.projects.filter(({ name }) => name === project.name).length > 1;
     updateProjectRow(own.row, {
-      project, expanded, hint: twins ? parentName(project.path) : "", count: list.length,
+      project, expanded, hint: isAmbiguous ? parentName(project.path) : "", count: list.length,
       attention: mostUrgent(list.map(({ attention }) => attention)),
     });
     return { own, list, expanded };
@@ -123,11 +159,16 @@ export function mountTree(root, { store, hold, activeSession }) {
     return nodes.length;
   }
 
-  /** Unless the user moved focus while the list was on its way. @param {{ projectId: string, focused: Element | null }} awaited */
+  /**
+   * Focuses New session, unless the user moved focus while the list was loading.
+   * @param {{ projectId: string, focused: Element | null }} awaited
+   */
   function focusAwaitedNew({ projectId, focused }) {
     const now = document.activeElement;
-    // The sheet has focus where what had it is gone, and nobody chose it.
-    if (now === focused || now === null || now === document.body || now.id === "sheet") return focusNewSession(projectId);
+    // The sheet gets focus when the focused element is removed; the user did not choose it.
+    if (now === focused || now === null || now === document.body || now.id === "sheet") {
+      return focusNewSession(projectId);
+    }
     if (store.state.listed.has(projectId)) awaitedNew = null;
   }
 
@@ -147,8 +188,13 @@ export function mountTree(root, { store, hold, activeSession }) {
   function drawSession(own, session, now) {
     const row = own.sessions.get(session.id) ?? sessionRow(session);
     own.sessions.set(session.id, row);
-    if (inSight.matches) addRowActions(row);
-    updateSessionRow(row, { session, now, agentName: store.agent(session.cliType)?.name ?? session.cliType, current: session.id === activeSession() });
+    if (noHover.matches) addRowActions(row);
+    updateSessionRow(row, {
+      session,
+      now,
+      agentName: store.agent(session.cliType)?.name ?? session.cliType,
+      current: session.id === activeSession(),
+    });
     return row;
   }
 
@@ -158,11 +204,12 @@ export function mountTree(root, { store, hold, activeSession }) {
       if (row) addRowActions(row);
     }, { passive: true });
   }
-  inSight.addEventListener("change", () => store.state.projects.forEach(drawProject));
+  noHover.addEventListener("change", () => store.state.projects.forEach(drawProject));
 
   /**
-   * Draws what waits, the session in view first.
-   * @param {number} rowsMax @param {number} ms
+   * Draws waiting projects, that of the session in view first.
+   * @param {number} rowsMax
+   * @param {number} ms
    */
   function drawSome(rowsMax, ms) {
     const start = performance.now();
@@ -177,14 +224,15 @@ export function mountTree(root, { store, hold, activeSession }) {
     keepOneTabStop();
     if (waiting.size === 0 || later) return;
     later = true;
-    // In slices, so that frames and keys come in between; not when idle, which waits for all that is being loaded.
+    // In slices, so that frames and keys can run in between; an idle callback would wait for everything that is
+    // loading.
     setTimeout(() => {
       later = false;
       drawSome(Infinity, SLICE_MS);
     });
   }
 
-  /** With a frame no more than fills the window: all else lies below it then, and is not laid out. */
+  /** In a frame, draws only as many rows as fill the window: the rest is below the fold and needs no layout. */
   const drawWithFrame = () => drawSome(innerHeight / ROW_PX, FRAME_MS);
 
   /** Keeps exactly one row reachable by Tab. */
@@ -195,10 +243,15 @@ export function mountTree(root, { store, hold, activeSession }) {
     if (first instanceof HTMLElement) first.tabIndex = 0;
   }
 
-  /** Which group has focus and is about to go; -1 for none. @param {HTMLElement[]} groups Those that stay. */
-  function groupThatLoses(groups) {
+  /**
+   * The index of the focused group if it is about to be removed, or -1.
+   * @param {HTMLElement[]} groups Those that stay.
+   */
+  function removedFocusIndex(groups) {
     const holder = document.activeElement?.closest(".project");
-    return holder instanceof HTMLElement && root.contains(holder) && !groups.includes(holder) ? [...root.children].indexOf(holder) : -1;
+    return holder instanceof HTMLElement && root.contains(holder) && !groups.includes(holder)
+      ? [...root.children].indexOf(holder)
+      : -1;
   }
 
   /** @param {HTMLElement | undefined} group */
@@ -211,7 +264,9 @@ export function mountTree(root, { store, hold, activeSession }) {
 
   /** @param {HTMLElement} row */
   function makeTabStop(row) {
-    for (const other of root.querySelectorAll('[tabindex="0"]')) if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    for (const other of root.querySelectorAll('[tabindex="0"]')) {
+      if (other !== row) /** @type {HTMLElement} */ (other).tabIndex = -1;
+    }
     row.tabIndex = 0;
   }
 
@@ -220,15 +275,15 @@ export function mountTree(root, { store, hold, activeSession }) {
     update(changes) {
       if (changes.projects) {
         for (const id of branches.keys()) if (!store.project(id)) branches.delete(id);
-        // A new name may be the twin of an old one, so every header is looked at.
+        // A new project may share its name with an old one, so every header is redrawn.
         for (const project of store.state.projects) {
           if (!branches.has(project.id)) drawHeader(project);
           waiting.add(project.id);
         }
         const groups = store.state.projects.map((project) => branch(project).group);
-        const left = groupThatLoses(groups);
+        const left = removedFocusIndex(groups);
         reconcile(root, groups);
-        // Keys pressed next belong to what took its place.
+        // Focus goes to what replaced the removed project.
         if (left >= 0) focusRow(groups[left] ?? groups.at(-1));
         if (awaited !== null && branches.has(awaited)) {
           focusRow(branches.get(awaited)?.group);
@@ -238,20 +293,20 @@ export function mountTree(root, { store, hold, activeSession }) {
       for (const id of changes.sessions) waiting.add(id);
       drawWithFrame();
     },
-    /** Rows may change places again. */
+    /** Rows may move again. */
     release() {
       if (deferred.size === 0) return;
       for (const id of deferred) waiting.add(id);
       drawWithFrame();
     },
-    /** Times have gone by. */
+    /** Updates the relative times. */
     redraw() {
       for (const { id } of store.state.projects) waiting.add(id);
       drawWithFrame();
     },
     /** @param {string} projectId */
     toggle(projectId) {
-      // Another window may have changed other projects meanwhile.
+      // Another window may have changed other projects since.
       readCollapsed();
       if (collapsed[projectId]) delete collapsed[projectId];
       else collapsed[projectId] = true;
@@ -266,15 +321,15 @@ export function mountTree(root, { store, hold, activeSession }) {
       if (own) Object.assign(own, { unfolded: true, order: [] });
       redrawOne(projectId);
     },
-    /** Gives focus to what starts a session in a project, now or when it comes. */
+    /** Focuses a project's New session button, now or once it is drawn. */
     focusNewSession,
-    /** Gives focus to a project's row, now or when it comes. @param {string} projectId */
+    /** Focuses a project's row, now or once it is drawn. @param {string} projectId */
     focusProject(projectId) {
       const own = branches.get(projectId);
       if (own?.group.isConnected) focusRow(own.group);
       else awaited = projectId;
     },
-    /** Makes a session's row visible, wherever it is folded away. @param {string} sessionId */
+    /** Scrolls a session's row into view. @param {string} sessionId */
     reveal(sessionId) {
       const session = store.state.sessions.get(sessionId);
       if (session) branches.get(session.projectId)?.sessions.get(sessionId)?.scrollIntoView({ block: "nearest" });

@@ -1,4 +1,4 @@
-// usage-sums.js: sums of what sessions used, by day, project or session. Pure.
+// usage-sums.js: sums the usage of sessions by day, project or session. Pure.
 
 /**
  * @typedef {{

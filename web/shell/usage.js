@@ -25,7 +25,9 @@ export function openUsage({ open, isOpenable }) {
   const body = h("tbody", {});
   const foot = h("tfoot", {});
   const table = h("table", { class: "usage-table" },
-    h("thead", {}, h("tr", {}, heading, number("th", "Turns"), number("th", "Tokens"), number("th", "Cost"))), body, foot);
+    h("thead", {}, h("tr", {}, heading, number("th", "Turns"), number("th", "Tokens"), number("th", "Cost"))),
+    body,
+    foot);
   const note = h("p", { class: "setting-note", role: "status" });
   const form = h("form", { method: "dialog" },
     h("div", { class: "dialog-body" },
@@ -34,7 +36,7 @@ export function openUsage({ open, isOpenable }) {
         choices("usage-grouping", "Group by", GROUPINGS, grouping),
         choices("usage-period", "Period", PERIODS, period)),
       h("div", { class: "usage-scroll", tabindex: "0", role: "group", "aria-label": "Usage" }, table), note),
-    h("div", { class: "dialog-foot" }, h("span", {}, "Tokens include what was read from the cache."),
+    h("div", { class: "dialog-foot" }, h("span", {}, "Tokens include cache reads."),
       h("button", { class: "button push", type: "submit", "data-kind": "ghost" }, hint(["Esc"], "close"))));
   const dialog = openDialog({ label: "Usage", className: "settings usage" }, form);
 
@@ -50,11 +52,12 @@ export function openUsage({ open, isOpenable }) {
   });
 
   async function load() {
-    const asked = period;
-    const response = await fetch(`/api/usage${asked ? `?days=${asked}` : ""}`, { cache: "no-store" }).catch(() => null);
+    const requested = period;
+    const query = requested ? `?days=${requested}` : "";
+    const response = await fetch(`/api/usage${query}`, { cache: "no-store" }).catch(() => null);
     const answer = await response?.json().catch(() => null);
-    // Another period was chosen meanwhile.
-    if (asked !== period) return;
+    // The user has selected another period in the meantime.
+    if (requested !== period) return;
     rows = response?.ok ? answer.rows : [];
     draw();
     if (!response?.ok) note.textContent = answer?.error?.message ?? NOT_RUNNING;
@@ -86,8 +89,11 @@ export function openUsage({ open, isOpenable }) {
 
 /** @param {import("./usage-sums.js").UsageSum} sum */
 function figures({ turns, tokens, costUsd }) {
-  return [number("td", String(turns)), h("td", { class: "usage-number", title: tokens.toLocaleString() }, compact(tokens)),
-    number("td", costUsd === null ? "–" : money(costUsd))];
+  return [
+    number("td", String(turns)),
+    h("td", { class: "usage-number", title: tokens.toLocaleString() }, compact(tokens)),
+    number("td", costUsd === null ? "–" : money(costUsd)),
+  ];
 }
 
 /** @param {"td" | "th"} tag @param {string} text */
@@ -95,8 +101,10 @@ function number(tag, text) {
   return h(tag, { class: "usage-number", ...(tag === "th" ? { scope: "col" } : {}) }, text);
 }
 
-/** @param {string} name @param {string} label @param {[string, string][]} options @param {string} chosen */
-function choices(name, label, options, chosen) {
+/** @param {string} name @param {string} label @param {[string, string][]} options @param {string} selected */
+function choices(name, label, options, selected) {
   return h("fieldset", { class: "usage-choice" }, h("legend", {}, label), ...options.map(([value, text]) =>
-    h("label", { class: "setting-choice" }, h("input", { type: "radio", name, value, checked: value === chosen }), text)));
+    h("label", { class: "setting-choice" },
+      h("input", { type: "radio", name, value, checked: value === selected }),
+      text)));
 }

@@ -1,13 +1,13 @@
-// workspace.js: what is open and what is in front: tabs, sessions being made, and failures to make one. Each window has tabs
-// of its own; one that is new begins with those of all.
+// workspace.js: what is open and what is shown: tabs, sessions being created, and failures to create one. Each window
+// has its own tabs; a new window starts with the tabs of all windows.
 import { load, own, save } from "../shared/storage.js";
-import { closeTab, fromStored, mergeTabs, moveTab, openTab, renameTab, restoreTabs, toStored } from "./tabs-model.js";
+import { closeTab, fromStored, mergeTabs, moveTab, openTab, restoreTabs, toStored } from "./tabs-model.js";
 
 /** @typedef {import("./pages.js").Start} Start */
 /** @typedef {import("./pages.js").Failure} Failure */
 /** @typedef {ReturnType<typeof createWorkspace>} Workspace */
 
-/** Sessions whose order of use is remembered; more than anybody goes back to. */
+/** How many recently used sessions are remembered. */
 const USED_MAX = 50;
 
 /** @param {() => void} changed */
@@ -15,12 +15,15 @@ export function createWorkspace(changed) {
   let tabs = fromStored(own.load("tabs") ?? load("tabs"));
   /** @type {Start[]} */
   let starts = [];
-  /** What was typed while a session starts, by the start's key. @type {Map<string, string>} */
+  /** Text typed while a session starts, by the start's key. @type {Map<string, string>} */
   const typed = new Map();
-  /** A start or a failure that is in front of the active tab. @type {{ start: string } | { failure: Failure } | null} */
+  /**
+   * A start or a failure that is shown instead of the active tab.
+   * @type {{ start: string } | { failure: Failure } | null}
+   */
   let front = null;
 
-  /** Sessions in the order they were last in front, newest first. */
+  /** Recently used sessions, newest first. */
   let used = readUsed(tabs.active);
 
   /** @param {import("./tabs-model.js").Tabs} next */
@@ -37,13 +40,15 @@ export function createWorkspace(changed) {
 
   return {
     order: () => tabs.order,
-    /** The session that was in front before the one that is, or was, in front now. @param {(id: string) => boolean} exists Archived ones do not. */
+    /** The session used before the current one. @param {(id: string) => boolean} exists False for archived sessions. */
     previous: (exists) => used.find((id) => (front !== null || id !== tabs.active) && exists(id)) ?? null,
     starts: () => starts,
     /** The session in view. */
     current: () => (front === null ? tabs.active : null),
     /** @returns {Start | undefined} */
-    currentStart: () => (front && "start" in front ? starts.find(({ key }) => front && "start" in front && key === front.start) : undefined),
+    currentStart: () => (front && "start" in front
+      ? starts.find(({ key }) => front && "start" in front && key === front.start)
+      : undefined),
     /** @returns {Failure | undefined} */
     failure: () => (front && "failure" in front ? front.failure : undefined),
     /** @param {string} id */
@@ -59,14 +64,9 @@ export function createWorkspace(changed) {
     move(id, to) {
       set(moveTab(tabs, id, to));
     },
-    /** Moves the tab in front by one place. @param {number} step */
+    /** Moves the active tab by one place. @param {number} step */
     moveCurrent(step) {
       if (tabs.active !== null) set(moveTab(tabs, tabs.active, tabs.order.indexOf(tabs.active) + step));
-    },
-    /** @param {string} from @param {string} to */
-    rename(from, to) {
-      used = used.map((id) => (id === from ? to : id));
-      set(renameTab(tabs, from, to));
     },
     /** Closes all other tabs. @param {(id: string) => boolean} wanted @returns {number} How many were closed. */
     keepOnly(wanted) {
@@ -76,17 +76,17 @@ export function createWorkspace(changed) {
       if (next !== tabs) set(next);
       return closed;
     },
-    /** How the tabs are now, for `restore`. */
+    /** The current tabs, for `restore`. */
     snapshot: () => tabs,
     /** @param {import("./tabs-model.js").Tabs} before @param {(id: string) => boolean} wanted */
     restore(before, wanted) {
       set(restoreTabs(tabs, before, wanted));
     },
-    /** What was typed for a session that starts. @param {string} key */
+    /** Text typed for a session that is starting. @param {string} key */
     draft: (key) => typed.get(key) ?? "",
     /** @param {string} key @param {string} text */
     setDraft: (key, text) => void typed.set(key, text),
-    /** @param {Start} start @param {string} [draft] What was typed for it already. */
+    /** @param {Start} start @param {string} [draft] Text already typed for it. */
     begin(start, draft = "") {
       if (draft) typed.set(start.key, draft);
       starts = [...starts, start];
@@ -98,7 +98,7 @@ export function createWorkspace(changed) {
       front = { start: key };
       changed();
     },
-    /** @param {string} key @returns {boolean} It was still there. */
+    /** @param {string} key @returns {boolean} Whether it still existed. */
     end(key) {
       const there = starts.some((start) => start.key === key);
       starts = starts.filter((start) => start.key !== key);
@@ -116,9 +116,10 @@ export function createWorkspace(changed) {
       front = null;
       changed();
     },
-    /** An agent got connected: starts that waited for it go on. @param {string} cliType */
+    /** An agent connected: starts that waited for it continue. @param {string} cliType */
     connected(cliType) {
-      starts = starts.map((start) => (start.cliType === cliType && start.connectedAt === null ? { ...start, connectedAt: Date.now() } : start));
+      starts = starts.map((start) =>
+        (start.cliType === cliType && start.connectedAt === null ? { ...start, connectedAt: Date.now() } : start));
       changed();
     },
   };

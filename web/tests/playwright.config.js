@@ -8,8 +8,8 @@ export default defineConfig({
   workers: 2,
   fullyParallel: true,
   forbidOnly: Boolean(process.env.CI),
-  // scripts/test lists by name what passes only the second time. So many failures are no chance: then it is not waited for
-  // the rest, each with its second try.
+  // scripts/test lists tests that pass only on the retry. This many failures are not flaky tests, so the run stops
+  // there.
   retries: process.env.CI === "true" ? 1 : 0,
   maxFailures: process.env.CI === "true" ? 20 : 0,
   reporter: [["list"]],
@@ -23,7 +23,16 @@ export default defineConfig({
     trace: process.env.TRACE ? "retain-on-failure" : "off",
     launchOptions: {
       executablePath: process.env.CHROMIUM_BIN ?? "/usr/bin/chromium",
-      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+      ],
     },
   },
 });

@@ -27,18 +27,50 @@ function machine(script) {
   mkdirSync(bin);
   writeFileSync(join(bin, "claude"), "#!/bin/sh\necho '2.1.197 (Claude Code)'\n");
   chmodSync(join(bin, "claude"), 0o755);
-  app.env = { PATH: [bin, process.env.PATH].join(delimiter), CODEX_ACP_CMD: `${process.execPath} ${AGENT}`, SCRIPT: script };
-  const servers = { "Gemini CLI": { command: process.execPath, args: [AGENT] }, OpenCode: { command: "opencode", args: ["acp"], install_hint: "npm install -g opencode-ai" } };
+  app.env = {
+    PATH: [bin, process.env.PATH].join(delimiter),
+    CODEX_ACP_CMD: `${process.execPath} ${AGENT}`,
+    SCRIPT: script,
+  };
+  const servers = {
+    "Gemini CLI": { command: process.execPath, args: [AGENT] },
+    OpenCode: { command: "opencode", args: ["acp"], install_hint: "npm install -g opencode-ai" },
+  };
   writeFileSync(join(app.data, "agents.json"), JSON.stringify({ agent_servers: servers }), { mode: 0o600 });
   return app;
 }
 
-/** What some weeks of use left behind. @param {App} app */
-function past(app) {
+/** Sessions of some weeks of use. @param {App} app */
+function writeSavedSessions(app) {
   const ago = (/** @type {number} */ hours) => new Date(Date.now() - hours * 3_600_000).toISOString();
-  const projects = ["atlas-api", "atlas-web", "ferry", "field-notes"].map((name, at) => ({ id: `00000000-0000-5000-8000-00000000000${at}`, path: app.directory(name), name, addedAt: ago(900 - at) }));
-  const session = (/** @type {number} */ project, /** @type {string} */ cliType, /** @type {string} */ title, /** @type {number} */ hours, at = 0) => ({ id: `${cliType}:past-${project}-${hours}-${at}`, projectId: projects[project]?.id, cliType, archived: false, title, lastActiveAt: ago(hours), createdAt: ago(hours) });
-  const sessions = [session(0, "claude-code", "Explain the retry budget", 50), session(1, "codex", "Upgrade the router to v7", 75), session(2, "Gemini-CLI", "Windows path handling", 2.2), session(2, "codex", "Release checklist", 170), ...[1, 2, 3, 4, 5, 6].map((at) => session(3, "claude-code", `Note ${at}`, 400, at))];
+  const projects = ["atlas-api", "atlas-web", "ferry", "field-notes"].map((name, at) => ({
+    id: `00000000-0000-5000-8000-00000000000${at}`,
+    path: app.directory(name),
+    name,
+    addedAt: ago(900 - at),
+  }));
+  const session = (
+    /** @type {number} */ project,
+    /** @type {string} */ cliType,
+    /** @type {string} */ title,
+    /** @type {number} */ hours,
+    at = 0,
+  ) => ({
+    id: `${cliType}:past-${project}-${hours}-${at}`,
+    projectId: projects[project]?.id,
+    cliType,
+    archived: false,
+    title,
+    lastActiveAt: ago(hours),
+    createdAt: ago(hours),
+  });
+  const sessions = [
+    session(0, "claude-code", "Explain the retry budget", 50),
+    session(1, "codex", "Upgrade the router to v7", 75),
+    session(2, "Gemini-CLI", "Windows path handling", 2.2),
+    session(2, "codex", "Release checklist", 170),
+    ...[1, 2, 3, 4, 5, 6].map((at) => session(3, "claude-code", `Note ${at}`, 400, at)),
+  ];
   writeFileSync(join(app.data, "projects.json"), JSON.stringify({ version: 1, projects }), { mode: 0o600 });
   writeFileSync(join(app.data, "sessions.json"), JSON.stringify({ version: 1, sessions }), { mode: 0o600 });
 }
@@ -50,7 +82,7 @@ function past(app) {
 async function visit({ script = "story", theme = "dark", used = true, prepare = () => {} }, visit) {
   if (wanted && (theme === "light" || only === "09")) return;
   const app = machine(script);
-  if (used) past(app);
+  if (used) writeSavedSessions(app);
   prepare(app);
   await app.start();
   const context = await browser.newContext({ viewport: WIDE, colorScheme: theme, locale: "en-GB" });
@@ -88,12 +120,12 @@ async function visit({ script = "story", theme = "dark", used = true, prepare = 
   }
 }
 
-/** A day's work: some that finished, one that failed, three that work. @param {Page} page @param {App} app */
+/** A day's work: some finished sessions, one failed, three working. @param {Page} page @param {App} app */
 async function workday(page, app) {
-  const begin = async (/** @type {string} */ project, /** @type {string} */ words) => {
+  const begin = async (/** @type {string} */ project, /** @type {string} */ text) => {
     const frame = await newSession(page, project, "Codex");
-    await send(frame, words);
-    await sessionRow(page, words.slice(0, 20)).waitFor();
+    await send(frame, text);
+    await sessionRow(page, text.slice(0, 20)).waitFor();
     return frame;
   };
   await begin("atlas-web", "Bundle size regression");
@@ -103,7 +135,11 @@ async function workday(page, app) {
     await page.keyboard.press("Alt+KeyW");
     await page.waitForFunction((left) => document.querySelectorAll(".tab").length === left, open - 1);
   }
-  const frame = await begin("atlas-api", "The relay drops frames when a portlet is slow. Move it to a bounded queue per session with backpressure, keep the wire format, and add a test that proves nothing is lost.");
+  const frame = await begin(
+    "atlas-api",
+    "The relay drops frames when a portlet is slow. Move it to a bounded queue per session with backpressure, "
+      + "keep the wire format, and add a test that proves nothing is lost.",
+  );
   await frame.locator("#header").getByRole("button", { name: "More" }).click();
   await frame.getByRole("menuitem", { name: "Rename" }).click();
   await page.getByRole("textbox", { name: "Title" }).fill("Move the relay to a bounded queue");
@@ -223,9 +259,18 @@ async function states(/** @type {"dark" | "light"} */ theme, /** @type {string} 
   const app = await machine("").start();
   const page = await browser.newPage({ viewport: WIDE, colorScheme: theme });
   const own = (/** @type {string} */ file) => readFileSync(new URL(`./states/${file}`, import.meta.url), "utf8");
-  const sheets = ["shell/index.html", "portlet/index.html"].flatMap((file) => readFileSync(new URL(`../${file}`, import.meta.url), "utf8").match(/<link rel="stylesheet"[^>]*>/g) ?? []);
-  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>States</title><script src="/shared/theme-first.js"></script>${[...new Set(sheets)].join("")}<link rel="stylesheet" href="/states.css"><body><script type="module" src="/states.js"></script>`;
-  for (const [path, contentType, body] of [["states", "text/html", html], ["states.js", "text/javascript", own("states.js")], ["states.css", "text/css", own("states.css")]]) await page.route(`**/${path}`, (route) => route.fulfill({ contentType, body }));
+  const sheets = ["shell/index.html", "portlet/index.html"].flatMap((file) =>
+    readFileSync(new URL(`../${file}`, import.meta.url), "utf8").match(/<link rel="stylesheet"[^>]*>/g) ?? []);
+  const html =
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>States</title>
+    <script src="/shared/theme-first.js"></script>
+    ${[...new Set(sheets)].join("")}<link rel="stylesheet" href="/states.css">
+    <body><script type="module" src="/states.js"></script>`;
+  for (const [path, contentType, body] of [
+    ["states", "text/html", html],
+    ["states.js", "text/javascript", own("states.js")],
+    ["states.css", "text/css", own("states.css")],
+  ]) await page.route(`**/${path}`, (route) => route.fulfill({ contentType, body }));
   try {
     await page.goto(app.link);
     await page.goto(new URL("/states", app.link).href);
@@ -233,7 +278,14 @@ async function states(/** @type {"dark" | "light"} */ theme, /** @type {string} 
     const cdp = await page.context().newCDPSession(page);
     const { root } = await cdp.send("DOM.getDocument");
     await cdp.send("CSS.enable");
-    for (const [selector, forced] of [["#hovered", ["hover"]], ["#focused", ["focus-visible"]], ["#focused-button", ["focus-visible"]], [".menu-item", ["hover"]], [".three textarea", ["focus"]], [".three form", ["focus-within"]]]) {
+    for (const [selector, forced] of [
+      ["#hovered", ["hover"]],
+      ["#focused", ["focus-visible"]],
+      ["#focused-button", ["focus-visible"]],
+      [".menu-item", ["hover"]],
+      [".three textarea", ["focus"]],
+      [".three form", ["focus-within"]],
+    ]) {
       const { nodeId } = await cdp.send("DOM.querySelector", { nodeId: root.nodeId, selector: String(selector) });
       await cdp.send("CSS.forcePseudoState", { nodeId, forcedPseudoClasses: /** @type {string[]} */ (forced) });
     }

@@ -8,14 +8,14 @@ use divan::counter::{BytesCount, ItemsCount};
 
 const STREAM_BYTES: usize = 16 * 1024 * 1024;
 
-/// What one read of a pipe gives.
+/// One read of a pipe.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 fn main() {
     divan::main();
 }
 
-/// A stream of lines of one length, read as a pipe would give it.
+/// A stream of lines of one length, read in chunks as from a pipe.
 #[divan::bench(args = [20, 200, 2_000, 200_000, 15_000_000])]
 fn lines_of(bencher: Bencher<'_, '_>, line_bytes: usize) {
     let line = [vec![b'x'; line_bytes - 1], vec![b'\n']].concat();

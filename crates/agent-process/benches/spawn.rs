@@ -1,4 +1,4 @@
-//! What the guardian costs: from the wish to start an agent to its first line, and for a line there and back.
+//! The cost of the guardian: time from spawn to the agent's first line, and the round trip of one line.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed measurement")]
 
@@ -20,18 +20,18 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-async fn guarded(temper: &str) -> AgentProcess {
-    AgentProcess::spawn(AgentCommand::new(FIXTURE).arg(temper).guardian(FIXTURE)).await.unwrap()
+async fn guarded(behaviour: &str) -> AgentProcess {
+    AgentProcess::spawn(AgentCommand::new(FIXTURE).arg(behaviour).guardian(FIXTURE)).await.unwrap()
 }
 
-fn plain(temper: &str) -> Child {
-    Command::new(FIXTURE).arg(temper).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+fn plain(behaviour: &str) -> Child {
+    Command::new(FIXTURE).arg(behaviour).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits for the end of a process outside of what is measured, so that one does not slow down the next.
-struct Ended<'a, P: FnMut(&Runtime)>(&'a Runtime, P);
+/// Waits for the process to end outside the measured time, so that one sample does not slow down the next.
+struct WaitOnDrop<'a, P: FnMut(&Runtime)>(&'a Runtime, P);
 
-impl<P: FnMut(&Runtime)> Drop for Ended<'_, P> {
+impl<P: FnMut(&Runtime)> Drop for WaitOnDrop<'_, P> {
     fn drop(&mut self) {
         self.1(self.0);
     }
@@ -47,7 +47,7 @@ fn first_line_under_a_guardian(bencher: Bencher<'_, '_>) {
     };
     bencher.bench_local(|| {
         let process = runtime.block_on(first_line());
-        Ended(&runtime, move |runtime| {
+        WaitOnDrop(&runtime, move |runtime| {
             runtime.block_on(process.gone());
         })
     });
@@ -63,7 +63,7 @@ fn first_line_of_a_plain_child(bencher: Bencher<'_, '_>) {
     };
     bencher.bench_local(|| {
         let mut child = runtime.block_on(first_line());
-        Ended(&runtime, move |runtime| {
+        WaitOnDrop(&runtime, move |runtime| {
             runtime.block_on(child.wait()).unwrap();
         })
     });

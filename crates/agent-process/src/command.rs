@@ -1,7 +1,7 @@
 //! What to run, where, and with which environment.
 //!
-//! Comes in: a program by name or path. Goes out: an absolute path that can be executed, or the reason why not, before
-//! any process exists. Kept out: shells; arguments are words and stay words.
+//! Comes in: a program by name or path, or a command line. Goes out: the absolute path of an executable, or the reason
+//! why there is none, before any process exists. Kept out: shells; nothing is expanded.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,24 +12,23 @@ use rustix::fs::Access;
 
 use crate::error::{ParseError, SpawnError};
 use crate::framing::LINE_BYTES_MAX;
-use crate::words;
 
-/// How patiently an agent is stopped: stdin is closed, SIGTERM follows, then SIGKILL.
+/// The grace times for stopping an agent: its stdin is closed, then SIGTERM is sent, then SIGKILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StopLadder {
-    /// From the end of its stdin to SIGTERM.
+    /// From closing its stdin to SIGTERM.
     pub grace_eof: Duration,
-    /// From SIGTERM to SIGKILL; also what is left to descendants once the agent itself is gone.
+    /// From SIGTERM to SIGKILL; also the grace time for descendants once the agent itself has exited.
     pub grace_term: Duration,
 }
 
 impl StopLadder {
-    /// SIGKILL without delay.
+    /// SIGKILL at once.
     pub const AT_ONCE: Self = Self { grace_eof: Duration::ZERO, grace_term: Duration::ZERO };
 }
 
 impl Default for StopLadder {
-    /// Idle agents leave within two seconds of the end of their stdin; more would be time to finish a turn.
+    /// Idle agents exit within two seconds after their stdin closes. The additional time lets a turn finish.
     fn default() -> Self {
         Self { grace_eof: Duration::from_secs(5), grace_term: Duration::from_secs(2) }
     }
@@ -41,23 +40,23 @@ pub struct AgentCommand {
     /// A name to look up in `PATH`, or a path.
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// Where the agent works.
+    /// The agent's working directory.
     pub current_dir: PathBuf,
-    /// Variables to set, or with `None` to remove, on top of our own environment.
+    /// Variables to set, or to remove (`None`), on top of our own environment.
     pub env: Vec<(OsString, Option<OsString>)>,
     /// The program that is executed as the guardian; its `main` has to begin with
-    /// [`guardian_entry`](crate::guardian_entry). This program, unless said otherwise.
+    /// [`guardian_entry`](crate::guardian_entry). By default this program.
     pub guardian: PathBuf,
-    /// How the agent is stopped when nobody asks: we were killed, or all handles were dropped.
+    /// How the agent is stopped without a request: the server was killed, or all handles were dropped.
     pub orphan_ladder: StopLadder,
-    /// The longest line of its stdout.
+    /// The longest accepted line of its stdout.
     pub line_bytes_max: usize,
-    /// How long a line for its stdin may wait for room before the agent counts as stalled.
+    /// How long a line for its stdin may wait for space before the agent counts as stalled.
     pub stdin_patience: Duration,
 }
 
 impl AgentCommand {
-    /// A program without arguments, in our own directory and environment.
+    /// A program without arguments, in our own working directory and environment.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -71,11 +70,11 @@ impl AgentCommand {
         }
     }
 
-    /// A program and its arguments as a person writes them; quotes work as in a shell, nothing is expanded.
+    /// Parses a command line. Quotes and backslashes work as in a POSIX shell; nothing is expanded, piped or run.
     pub fn parse(command_line: &str) -> Result<Self, ParseError> {
-        let mut words = words::split(command_line)?.into_iter();
-        let program = words.next().ok_or(ParseError::Empty)?;
-        Ok(Self::new(program).args(words))
+        let mut arguments = split(command_line)?.into_iter();
+        let program = arguments.next().ok_or(ParseError::Empty)?;
+        Ok(Self::new(program).args(arguments))
     }
 
     #[must_use]
@@ -132,8 +131,8 @@ impl AgentCommand {
         self
     }
 
-    /// The absolute path of the program. A relative one counts from our directory, not from the agent's, and names are
-    /// looked up in the `PATH` the agent will have. Links are not followed: version managers go by the name.
+    /// The absolute path of the program. A relative path starts at our working directory, not at the agent's. Names are
+    /// looked up in the agent's `PATH`. Symbolic links are not resolved: version managers depend on the name.
     pub fn resolve(&self) -> Result<PathBuf, SpawnError> {
         let path = match self.env.iter().rev().find(|(name, _)| name == "PATH") {
             Some((_, path)) => path.clone(),
@@ -143,7 +142,7 @@ impl AgentCommand {
     }
 }
 
-/// The environment stays out of it: that is where the keys are.
+/// Leaves out the values of the environment, because they contain API keys.
 impl fmt::Debug for AgentCommand {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("AgentCommand")
@@ -155,9 +154,18 @@ impl fmt::Debug for AgentCommand {
     }
 }
 
-/// The absolute path of an executable of that name in our `PATH`, or of a path if it is executable.
+/// The absolute path of the executable with this name in our `PATH`, or of this path if it is executable.
 pub fn find_program(name: impl AsRef<OsStr>) -> Option<PathBuf> {
     resolve(name.as_ref(), std::env::var_os("PATH").as_deref()).ok()
+}
+
+/// Splits a command line into the program and its arguments.
+fn split(command_line: &str) -> Result<Vec<String>, ParseError> {
+    let arguments = shell_words::split(command_line).map_err(|_| ParseError::OpenQuote)?;
+    // All quotes are closed, so a backslash at the end stands outside of them and has nothing to escape. `shell_words`
+    // would pass it on as a character.
+    let backslashes = command_line.len() - command_line.trim_end_matches('\\').len();
+    if backslashes % 2 == 1 { Err(ParseError::TrailingBackslash) } else { Ok(arguments) }
 }
 
 fn resolve(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, SpawnError> {
@@ -184,7 +192,7 @@ fn resolve(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, SpawnError>
     Err(unusable.map_or_else(not_found, |path| SpawnError::NotExecutable { path }))
 }
 
-/// The link, where there is one, still leads to this program when an upgrade has replaced its file.
+/// On Linux the link `/proc/self/exe` still points to this program after an upgrade has replaced its file.
 pub(crate) fn own_program() -> PathBuf {
     let link = Path::new("/proc/self/exe");
     if cfg!(target_os = "linux") && link.exists() {
@@ -197,10 +205,12 @@ pub(crate) fn own_program() -> PathBuf {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn a_name_is_found_in_the_path_the_agent_will_have() {
+    fn a_name_is_looked_up_in_the_path_of_the_agent() {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("agent");
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
@@ -213,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_counts_from_our_directory() {
+    fn a_relative_path_starts_at_our_directory() {
         assert_eq!(
             AgentCommand::new("./src").current_dir("/").resolve().unwrap_err().to_string(),
             format!("`{}` is not executable", std::env::current_dir().unwrap().join("src").display())
@@ -221,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn a_missing_program_is_not_found() {
         for program in ["", "no-such-program", "./no-such-program", "/no/such/program"] {
             assert!(matches!(AgentCommand::new(program).resolve(), Err(SpawnError::NotFound { .. })), "{program}");
         }
@@ -230,8 +240,49 @@ mod tests {
     }
 
     #[test]
-    fn a_command_shown_for_debugging_keeps_its_secrets() {
+    fn the_debug_output_of_a_command_hides_its_secrets() {
         let shown = format!("{:?}", AgentCommand::new("agent").env("API_KEY", "hunter2"));
         assert!(shown.contains("API_KEY") && !shown.contains("hunter2"), "{shown}");
+    }
+
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(split(text).as_deref(), Ok(&expected.iter().map(|part| part.to_string()).collect::<Vec<_>>()[..]));
+    }
+
+    #[test]
+    fn a_command_line_is_split_at_white_space_outside_quotes() {
+        check("  codex-acp\t--model  gpt ", &["codex-acp", "--model", "gpt"]);
+        check(r#""/opt/My Agents/claude" --name='it is' a\ b"#, &["/opt/My Agents/claude", "--name=it is", "a b"]);
+    }
+
+    #[test]
+    fn quotes_join_their_neighbours_and_may_be_empty() {
+        check(r#"a"b"'c' '' "#, &["abc", ""]);
+    }
+
+    #[test]
+    fn backslashes_in_double_quotes_escape_only_what_a_shell_escapes() {
+        check(r#""\"\\\$\n" '\"'"#, &[r#""\$\n"#, r#"\""#]);
+    }
+
+    #[test]
+    fn nothing_is_expanded() {
+        check("$HOME/*.sh | ~", &["$HOME/*.sh", "|", "~"]);
+    }
+
+    #[test]
+    fn an_incomplete_command_line_is_an_error() {
+        assert_eq!(AgentCommand::parse(" \n").unwrap_err(), ParseError::Empty);
+        assert_eq!(split("a 'b"), Err(ParseError::OpenQuote));
+        assert_eq!(split("a \"b\\\""), Err(ParseError::OpenQuote));
+        assert_eq!(split("a \\"), Err(ParseError::TrailingBackslash));
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_arguments_survive_a_round_trip(arguments in prop::collection::vec("[ -~]*", 1..6)) {
+            let quoted: Vec<String> = arguments.iter().map(|argument| format!("'{}'", argument.replace('\'', r"'\''"))).collect();
+            prop_assert_eq!(split(&quoted.join(" ")), Ok(arguments));
+        }
     }
 }

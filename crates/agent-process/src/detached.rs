@@ -1,10 +1,10 @@
-//! Programs of the user's own that are started and left alone: an editor, a terminal.
+//! Programs that are started for the user and then left alone: an editor, a terminal.
 //!
-//! Comes in: a program and its arguments as words. Goes out: that it runs, or why it does not. It gets a session of its
-//! own and no stream of ours, so it neither ends with us nor writes into our terminal, and no guardian watches it.
+//! Comes in: a program and its arguments. Goes out: that it runs, or why it does not. It gets its own session and none
+//! of our streams, so it does not end with us and does not write into our terminal. No guardian watches it.
 //!
-//! A new session can only be made by the child itself, between fork and exec. So that this needs no unsafe hook, this program
-//! is executed again: [`detached_entry`] makes the session and becomes the program.
+//! Only the child itself can create a new session, between fork and exec. To avoid an unsafe hook there, this program
+//! is executed again: [`detached_entry`] creates the session and then executes the requested program.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,16 +18,16 @@ use tokio::io::AsyncReadExt;
 
 use crate::command::{find_program, own_program};
 
-/// The first argument by which a program knows that it is to become another one.
+/// The first argument that marks a process as the starter of a detached program.
 const ARGUMENT: &str = "__detached";
-/// A program that fails within this time was started in vain; one that runs longer has shown its window.
+/// A program that fails within this time counts as not started; one that runs longer has opened its window.
 const EARLY_END: Duration = Duration::from_secs(1);
-/// What a shell says of a command that it cannot find.
+/// The exit code of a shell for a command that it cannot find.
 const NOT_STARTED: i32 = 127;
-/// For the system to execute it. Only a disk that hangs takes longer.
+/// The time for the system to execute the program. Only a hanging disk takes longer.
 const START_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Why a program of the user's was not started.
+/// Why a detached program was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum DetachedError {
     #[error("`{0}` was not found")]
@@ -42,17 +42,17 @@ pub enum DetachedError {
     EndedAtOnce { program: String, status: ExitStatus },
 }
 
-/// Starts a program in this directory, with our environment, and returns when it runs. It may go on for ever. The first
-/// word is the program: a name to look up in `PATH`, or a path.
-pub async fn start_detached(words: &[String], directory: &Path) -> Result<(), DetachedError> {
-    let name = words.first().cloned().unwrap_or_default();
+/// Starts a program in this directory, with our environment, and returns when it runs. The first element of `command`
+/// is the program: a name to look up in `PATH`, or a path.
+pub async fn start_detached(command: &[String], directory: &Path) -> Result<(), DetachedError> {
+    let name = command.first().cloned().unwrap_or_default();
     let program = find_program(&name).ok_or_else(|| DetachedError::NotFound(name.clone()))?;
     let not_started = |source| DetachedError::NotStarted { program: name.clone(), source };
     // When this handle is dropped the runtime still reaps the child.
     let mut child = tokio::process::Command::new(own_program())
         .arg(ARGUMENT)
         .arg(program)
-        .args(&words[1..])
+        .args(&command[1..])
         .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -71,31 +71,31 @@ pub async fn start_detached(words: &[String], directory: &Path) -> Result<(), De
     match tokio::time::timeout(EARLY_END, child.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(DetachedError::EndedAtOnce { program: name, status }),
         Ok(Err(error)) => Err(not_started(error)),
-        // Many a program hands its work to one that runs already and is done.
+        // Many programs pass their work to an instance that already runs, and exit.
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }
 
-/// Becomes the program to start and never returns, if this process was executed for that; otherwise does nothing.
+/// Executes the requested program and never returns, if this process was started for that; otherwise does nothing.
 ///
-/// Belongs beside [`guardian_entry`](crate::guardian_entry), before any runtime and any thread.
+/// Belongs next to [`guardian_entry`](crate::guardian_entry), before any runtime and any thread.
 pub fn detached_entry() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
-        become_program(arguments);
+        execute(arguments);
         std::process::exit(NOT_STARTED);
     }
 }
 
-/// Returns only when that failed, and has said so to whoever started us.
-fn become_program(mut words: impl Iterator<Item = OsString>) {
-    // Closed by the system in the moment in which the program is executed.
+/// Returns only after a failure, which it has reported to the parent process.
+fn execute(mut command: impl Iterator<Item = OsString>) {
+    // The system closes this descriptor when the program is executed.
     let Ok(report) = io::stdout().as_fd().try_clone_to_owned() else { return };
-    // It fails only for who leads a group already, and a child that was just made does not.
+    // This fails only for the leader of a process group, and a new child is not one.
     let _ = rustix::process::setsid();
-    let Some(program) = words.next() else { return };
+    let Some(program) = command.next() else { return };
     let error = std::process::Command::new(program)
-        .args(words)
+        .args(command)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

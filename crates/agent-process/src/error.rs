@@ -1,4 +1,4 @@
-//! What can go wrong with an agent's process, in the words of those who act on it.
+//! Errors of an agent's process.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,29 +10,29 @@ use crate::framing::TooLong;
 /// Why an agent did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// Nothing of that name; it has to be installed.
+    /// There is no program of this name; it has to be installed.
     #[error("`{program}` was not found")]
     NotFound { program: String },
-    /// It is there but cannot be run: no permission, a directory, no program at all.
+    /// It exists but cannot be run: missing permission, a directory, or not a program.
     #[error("`{}` is not executable", path.display())]
     NotExecutable { path: PathBuf },
-    /// The directory it should work in is not there.
+    /// The working directory does not exist.
     #[error("`{}` is not a directory", path.display())]
     NoDirectory { path: PathBuf },
-    /// Their pipes would take the descriptors that the rest of the server needs.
+    /// Another agent would use descriptors that the rest of the server needs.
     #[error(
         "so many agents and terminals are open that the limit on open files allows no more. Close sessions, or raise \
          the limit (`ulimit -n`) and restart Liminal Builder"
     )]
     TooMany,
-    /// The system refused to run it; a script whose interpreter is missing ends here too.
+    /// The system refused to run it. A script whose interpreter is missing ends up here too.
     #[error("`{}` could not be run", path.display())]
     Failed {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The guardian did not come up, so the agent was not tried.
+    /// The guardian did not start, so the agent was not started either.
     #[error("the guardian of `{program}` could not be run")]
     Guardian {
         program: String,
@@ -41,7 +41,7 @@ pub enum SpawnError {
     },
 }
 
-/// Why a command line could not be read.
+/// Why a command line could not be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     #[error("the command is empty")]
@@ -52,7 +52,7 @@ pub enum ParseError {
     TrailingBackslash,
 }
 
-/// Why a read gave no line. After [`TooLong`](Self::TooLong) the next line follows; after the others none does.
+/// Why a read returned no line. After [`TooLong`](Self::TooLong) the next line can be read; after the others none can.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     #[error(transparent)]
@@ -61,30 +61,30 @@ pub enum LineError {
     Io(#[from] io::Error),
 }
 
-/// Why a line was not accepted for an agent's stdin. None of it reached the agent.
+/// Why a line was not accepted for an agent's stdin. No part of it reached the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Stdin is closed: by us, by the agent, or because it is gone.
+    /// Stdin is closed: by us, by the agent, or because the agent has exited.
     #[error("the agent takes no more input")]
     Closed,
-    /// The agent stopped reading, and what waits for it has reached its bound.
+    /// The agent stopped reading, and the queue of input for it is full.
     #[error("the agent has not read its input for {} s", waited.as_secs_f32())]
     Stalled { waited: Duration },
-    /// Now there is no room; it was not waited for.
+    /// The queue is full, and the caller did not want to wait.
     #[error("the agent has too much input to read")]
     Full,
-    /// A newline inside would make two lines of it.
+    /// A newline inside would split it into two lines.
     #[error("a line may not contain a newline")]
     Newline,
 }
 
-/// Why an answer did not come.
+/// Why there was no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NoAnswer {
-    /// It ended first; the report says how.
+    /// The agent exited first; the report says how.
     #[error("the agent stopped before it answered ({0})")]
     Exited(ExitReport),
-    /// It lives and is silent.
+    /// The agent runs but is silent.
     #[error("the agent did not answer within {} s", within.as_secs_f32())]
     Silent { within: Duration, stderr_tail: String },
 }

@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// The end of the process itself; what became of its descendants is not part of it.
+/// How the process itself ended; its descendants do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// It left with this code.
+    /// It exited with this code.
     Code(i32),
-    /// This signal ended it.
+    /// It was ended by this signal.
     Signal(i32),
-    /// Nobody saw: the guardian itself was killed and took the agent with it.
+    /// Unknown: the guardian was killed, and the agent with it.
     Lost,
 }
 
-/// How an agent ended, and the last it said on stderr.
+/// How an agent ended, and the end of its stderr.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExitReport {
     pub status: ExitStatus,
@@ -22,13 +22,13 @@ pub struct ExitReport {
 }
 
 impl ExitReport {
-    /// Whether it left by itself and with code 0.
+    /// Whether it exited with code 0.
     pub fn is_success(&self) -> bool {
         self.status == ExitStatus::Code(0)
     }
 
-    /// The last line of stderr with anything in it: most often the reason.
-    pub fn last_words(&self) -> Option<&str> {
+    /// The last non-blank line of stderr: most often the reason.
+    pub fn last_stderr_line(&self) -> Option<&str> {
         self.stderr_tail.lines().map(str::trim).rfind(|line| !line.is_empty())
     }
 }
@@ -36,8 +36,8 @@ impl ExitReport {
 impl fmt::Display for ExitReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.status)?;
-        match self.last_words() {
-            Some(words) => write!(out, ": {words}"),
+        match self.last_stderr_line() {
+            Some(text) => write!(out, ": {text}"),
             None => Ok(()),
         }
     }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_reads_as_how_it_ended_and_its_last_words() {
+    fn a_report_shows_the_status_and_the_last_line_of_stderr() {
         check(ExitStatus::Code(0), "", "exit code 0");
         check(ExitStatus::Code(2), "warning\nbad flag --x\n\n", "exit code 2: bad flag --x");
         check(ExitStatus::Signal(libc::SIGKILL), "\n", "killed");

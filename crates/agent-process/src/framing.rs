@@ -1,47 +1,47 @@
-//! Bytes in any chunks to lines with a limit.
+//! Splits a byte stream into lines of limited length.
 //!
-//! Comes in: whatever a read returned. Goes out: whole lines, and one [`TooLong`] for each line over the limit, after
-//! which framing finds its feet at the next newline. Kept out: I/O, clocks and UTF-8. Any chunking of the same bytes
-//! gives the same lines, and no input makes it hold more than one line of the limit and one chunk.
+//! Comes in: the bytes of each read. Goes out: whole lines, and one [`TooLong`] for each line over the limit; after it
+//! framing continues at the next newline. Kept out: I/O, clocks and UTF-8. Any chunking of the same bytes gives the
+//! same lines, and no input makes it hold more than one line of the limit and one chunk.
 
 use std::borrow::Cow;
 
-/// The longest line by default. Agents put whole files and images into one message, so it is generous; a program that
-/// never ends its line must still meet an end.
+/// The longest line by default. It is generous because agents put whole files and images into one message, but a line
+/// that never ends must still hit a limit.
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Room offered to each read: what a pipe holds on Linux, so one read empties it.
+/// Free space for each read: the size of a pipe on Linux, so that one read empties it.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 
 /// One line without its line ending.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct OutputLine {
     bytes: Vec<u8>,
     ended: bool,
 }
 
-impl Line {
-    /// The line as it came, valid UTF-8 or not.
+impl OutputLine {
+    /// The bytes of the line, valid UTF-8 or not.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The line as it came, without a copy.
+    /// The bytes of the line, without a copy.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The line as text; what is not UTF-8 shows as `U+FFFD`.
+    /// The line as text; invalid UTF-8 becomes `U+FFFD`.
     pub fn to_str_lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes)
     }
 
-    /// Whether there is nothing but white space in it.
+    /// Whether it contains only white space.
     pub fn is_blank(&self) -> bool {
         self.bytes.trim_ascii().is_empty()
     }
 
-    /// False for a last line that the stream broke off before its newline.
+    /// False for a last line that has no newline because the stream ended.
     pub fn is_ended(&self) -> bool {
         self.ended
     }
@@ -55,17 +55,18 @@ pub struct TooLong {
     pub limit_bytes: usize,
 }
 
-/// Cuts a stream into lines. Feed it with [`push`](Self::push) or read straight into [`space`](Self::space), take
-/// lines until there is none, repeat; at the end of the stream [`finish`](Self::finish) gives what has no newline.
+/// Splits a stream into lines. Append with [`push`](Self::push) or read straight into [`space`](Self::space), then call
+/// [`next_line`](Self::next_line) until it returns `None`, and repeat. At the end of the stream
+/// [`finish`](Self::finish) returns the line without a newline.
 #[derive(Debug)]
 pub struct LineFramer {
     limit_bytes: usize,
     buffer: Vec<u8>,
-    /// Everything before is handed out.
+    /// Everything before this index has been returned.
     start: usize,
     /// `start..scanned` holds no newline, so no byte is searched twice. Never below `start`.
     scanned: usize,
-    /// The rest of a line that was too long is dropped up to its newline.
+    /// A line was too long: its remaining bytes are dropped up to the newline.
     skipping: bool,
 }
 
@@ -76,31 +77,31 @@ impl Default for LineFramer {
 }
 
 impl LineFramer {
-    /// A framer for lines of at most `limit_bytes`, their newline not counted.
+    /// A framer for lines of at most `limit_bytes`, without their newline.
     pub fn new(limit_bytes: usize) -> Self {
         Self { limit_bytes, buffer: Vec::new(), start: 0, scanned: 0, skipping: false }
     }
 
     /// Appends bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.drop_handed_out();
+        self.drop_returned();
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The buffer with room for a read at its end; append to it, change nothing else.
+    /// The buffer, with free space for a read. Only append to it.
     pub fn space(&mut self) -> &mut Vec<u8> {
-        self.drop_handed_out();
+        self.drop_returned();
         let held = self.buffer.len();
         if self.buffer.capacity() - held < CHUNK_BYTES {
-            // Doubling keeps long lines linear; the limit keeps the last doubling from overshooting it.
+            // Doubling keeps the cost of long lines linear; the limit keeps the last doubling from overshooting it.
             let growth = held.min(self.limit_bytes.saturating_sub(held)).saturating_add(CHUNK_BYTES);
             self.buffer.reserve_exact(growth);
         }
         &mut self.buffer
     }
 
-    /// The next whole line, or word that one was too long; `None` when more bytes are needed.
-    pub fn next_line(&mut self) -> Option<Result<Line, TooLong>> {
+    /// The next whole line, or the error that one was too long; `None` when more bytes are needed.
+    pub fn next_line(&mut self) -> Option<Result<OutputLine, TooLong>> {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
                 self.scanned = self.buffer.len();
@@ -109,30 +110,30 @@ impl LineFramer {
             let end = self.scanned + found;
             if self.skipping {
                 self.skipping = false;
-                self.hand_out_to(end + 1);
+                self.mark_returned(end + 1);
                 continue;
             }
             if end - self.start > self.limit_bytes {
-                self.hand_out_to(end + 1);
+                self.mark_returned(end + 1);
                 return Some(Err(self.too_long()));
             }
             return Some(Ok(self.take(end)));
         }
     }
 
-    /// At the end of the stream, after the last [`next_line`](Self::next_line): a last line without its newline.
-    pub fn finish(&mut self) -> Option<Line> {
+    /// At the end of the stream, after the last [`next_line`](Self::next_line): the last line, if it has no newline.
+    pub fn finish(&mut self) -> Option<OutputLine> {
         let rest = self.buffer.split_off(self.start);
         let skipped = std::mem::take(&mut self.skipping);
         *self = Self::new(self.limit_bytes);
         (!skipped && !rest.is_empty()).then(|| trimmed(rest, false))
     }
 
-    /// What is held has no newline: it may wait for one within the limit, beyond it the memory is given back.
+    /// The buffer holds no newline. Within the limit it waits for one; over the limit its memory is freed.
     fn check_unended(&mut self) -> Option<TooLong> {
         let over = self.buffer.len() - self.start > self.limit_bytes;
         if self.skipping {
-            self.hand_out_to(self.buffer.len());
+            self.mark_returned(self.buffer.len());
         } else if over {
             *self = Self { skipping: true, ..Self::new(self.limit_bytes) };
             return Some(self.too_long());
@@ -140,9 +141,9 @@ impl LineFramer {
         None
     }
 
-    fn take(&mut self, end: usize) -> Line {
-        // A long line leaves with its buffer, so tens of megabytes are not copied; a short one is copied out, so it
-        // does not keep a whole buffer alive.
+    fn take(&mut self, end: usize) -> OutputLine {
+        // A long line takes the buffer with it, so that megabytes are not copied. A short line is copied, so that it
+        // does not keep a large buffer alive.
         if self.start == 0 && end >= CHUNK_BYTES {
             let rest = self.buffer.split_off(end + 1);
             let mut bytes = std::mem::replace(&mut self.buffer, rest);
@@ -151,17 +152,17 @@ impl LineFramer {
             return trimmed(bytes, true);
         }
         let bytes = self.buffer[self.start..end].to_vec();
-        self.hand_out_to(end + 1);
+        self.mark_returned(end + 1);
         trimmed(bytes, true)
     }
 
-    fn hand_out_to(&mut self, end: usize) {
+    fn mark_returned(&mut self, end: usize) {
         self.start = end;
         self.scanned = end;
     }
 
-    fn drop_handed_out(&mut self) {
-        // Called between reads, when what is left is the beginning of one line at most.
+    fn drop_returned(&mut self) {
+        // Called between reads, when at most the beginning of one line is left.
         self.buffer.drain(..self.start);
         self.scanned -= self.start;
         self.start = 0;
@@ -172,11 +173,11 @@ impl LineFramer {
     }
 }
 
-fn trimmed(mut bytes: Vec<u8>, ended: bool) -> Line {
+fn trimmed(mut bytes: Vec<u8>, ended: bool) -> OutputLine {
     if ended && bytes.last() == Some(&b'\r') {
         bytes.pop();
     }
-    Line { bytes, ended }
+    OutputLine { bytes, ended }
 }
 
 #[cfg(test)]

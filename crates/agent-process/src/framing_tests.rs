@@ -4,40 +4,40 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a framer said about a stream: lines with whether they ended, and `None` for one that was too long.
-type Said = Vec<Option<(Vec<u8>, bool)>>;
+/// The output of a framer: lines with whether they had a newline, and `None` for a line that was too long.
+type Framed = Vec<Option<(Vec<u8>, bool)>>;
 
-fn frame(limit_bytes: usize, chunks: &[&[u8]]) -> Said {
+fn frame(limit_bytes: usize, chunks: &[&[u8]]) -> Framed {
     let mut framer = LineFramer::new(limit_bytes);
-    let mut said = Said::new();
+    let mut framed = Framed::new();
     for (number, chunk) in chunks.iter().enumerate() {
-        // Both doors have to give the same.
+        // Both ways to append must give the same result.
         if number % 2 == 0 {
             framer.push(chunk);
         } else {
             framer.space().extend_from_slice(chunk);
         }
         while let Some(line) = framer.next_line() {
-            said.push(line.ok().map(|line| (line.bytes, line.ended)));
+            framed.push(line.ok().map(|line| (line.bytes, line.ended)));
         }
         assert!(framer.buffer.len() - framer.start <= limit_bytes, "holds more than a line");
     }
-    said.extend(framer.finish().map(|line| Some((line.bytes, line.ended))));
-    said
+    framed.extend(framer.finish().map(|line| Some((line.bytes, line.ended))));
+    framed
 }
 
-/// The same, said plainly over the whole stream at once.
-fn frame_plainly(limit_bytes: usize, stream: &[u8]) -> Said {
+/// The same result, computed over the whole stream at once.
+fn frame_plainly(limit_bytes: usize, stream: &[u8]) -> Framed {
     let mut lines: Vec<&[u8]> = stream.split(|byte| *byte == b'\n').collect();
     let rest = lines.pop().unwrap_or_default();
-    let mut said: Said = lines
+    let mut framed: Framed = lines
         .into_iter()
         .map(|line| (line.len() <= limit_bytes).then(|| (line.strip_suffix(b"\r").unwrap_or(line).to_vec(), true)))
         .collect();
     if !rest.is_empty() {
-        said.push((rest.len() <= limit_bytes).then(|| (rest.to_vec(), false)));
+        framed.push((rest.len() <= limit_bytes).then(|| (rest.to_vec(), false)));
     }
-    said
+    framed
 }
 
 fn whole(text: &str) -> Option<(Vec<u8>, bool)> {
@@ -45,12 +45,12 @@ fn whole(text: &str) -> Option<(Vec<u8>, bool)> {
 }
 
 #[test]
-fn lines_come_without_their_endings_and_blank_ones_come_too() {
+fn lines_are_returned_without_newlines_and_blank_lines_too() {
     assert_eq!(frame(10, &[b"one\ntwo\r\n\n\r\n"]), [whole("one"), whole("two"), whole(""), whole("")]);
 }
 
 #[test]
-fn a_last_line_without_newline_comes_at_the_end_and_says_so() {
+fn a_last_line_without_newline_is_returned_and_marked() {
     assert_eq!(frame(10, &[b"one\nhal", b"f\r"]), [whole("one"), Some((b"half\r".to_vec(), false))]);
 }
 
@@ -60,7 +60,7 @@ fn a_line_of_exactly_the_limit_passes_and_one_byte_more_does_not() {
 }
 
 #[test]
-fn a_line_too_long_is_said_before_its_end_and_gives_its_memory_back() {
+fn a_line_too_long_is_reported_before_its_end_and_its_memory_is_freed() {
     let mut framer = LineFramer::new(1000);
     framer.push(&[b'x'; 1001]);
     assert_eq!(framer.next_line(), Some(Err(TooLong { limit_bytes: 1000 })));
@@ -84,7 +84,7 @@ fn a_line_that_is_not_utf8_keeps_its_bytes() {
 }
 
 #[test]
-fn room_for_reads_stops_growing_at_the_limit() {
+fn free_space_for_reads_stops_growing_at_the_limit() {
     let limit_bytes = 1024 * 1024;
     let mut framer = LineFramer::new(limit_bytes);
     while framer.buffer.len() <= limit_bytes {
@@ -93,7 +93,7 @@ fn room_for_reads_stops_growing_at_the_limit() {
     assert!(framer.buffer.capacity() <= limit_bytes + 2 * CHUNK_BYTES, "{}", framer.buffer.capacity());
 }
 
-/// Few letters, so that newlines and carriage returns meet in every way.
+/// Few different bytes, so that newlines and carriage returns meet in every combination.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop_oneof![3 => Just(b'a'), 1 => Just(b'\n'), 1 => Just(b'\r'), 1 => Just(0xff)], 0..200)
 }

@@ -1,4 +1,4 @@
-//! The handle by which an agent's process is watched and ended.
+//! The handle to watch and stop an agent's process.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use tokio::task::JoinSet;
 use crate::command::StopLadder;
 use crate::error::NoAnswer;
 use crate::exit::{ExitReport, ExitStatus};
-use crate::monitor::Life;
-use crate::open_files::Place;
+use crate::monitor::ProcessPhase;
+use crate::open_files::ProcessSlot;
 use crate::stderr::Stderr;
 
-/// An agent that answers and leaves in one breath has its answer still in the pipe when its end is known.
+/// When an agent answers and exits at once, its answer may still be in the pipe when its exit is reported.
 const ANSWER_IN_THE_PIPE: Duration = Duration::from_millis(250);
 
-/// Watches and ends an agent's process. Cheap to clone; when the last clone is dropped the agent is stopped, as its
-/// command's `orphan_ladder` says.
+/// Watches and stops an agent's process. Cheap to clone. When the last clone is dropped the agent is stopped with the
+/// `orphan_ladder` of its command.
 #[derive(Clone, Debug)]
 pub struct ProcessHandle {
     shared: Arc<Shared>,
@@ -29,11 +29,11 @@ pub(crate) struct Shared {
     pub(crate) pid: u32,
     pub(crate) guardian_pid: u32,
     pub(crate) stderr: Arc<Stderr>,
-    pub(crate) wish: watch::Sender<Option<StopLadder>>,
-    pub(crate) life: watch::Receiver<Life>,
-    /// Everything that runs for this process; ends with the last handle.
+    pub(crate) stop_request: watch::Sender<Option<StopLadder>>,
+    pub(crate) phase: watch::Receiver<ProcessPhase>,
+    /// The tasks of this process; they end with the last handle.
     pub(crate) _tasks: JoinSet<()>,
-    pub(crate) _place: Place,
+    pub(crate) _slot: ProcessSlot,
 }
 
 impl ProcessHandle {
@@ -41,7 +41,7 @@ impl ProcessHandle {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The agent's process id, which is also that of its group.
+    /// The agent's process id, also the id of its process group.
     pub fn pid(&self) -> u32 {
         self.shared.pid
     }
@@ -51,23 +51,23 @@ impl ProcessHandle {
         self.shared.guardian_pid
     }
 
-    /// How it ended, if it has.
+    /// How it ended, if it has ended.
     pub fn exit(&self) -> Option<ExitReport> {
-        match &*self.shared.life.borrow() {
-            Life::Running => None,
-            Life::Exited(report) | Life::Gone(report) => Some(ExitReport::clone(report)),
+        match &*self.shared.phase.borrow() {
+            ProcessPhase::Running => None,
+            ProcessPhase::Exited(report) | ProcessPhase::Gone(report) => Some(ExitReport::clone(report)),
         }
     }
 
-    /// Waits for the agent's own end, however it comes. What it started may take a moment longer, see
+    /// Waits until the agent itself has exited, for whatever reason. Its descendants may take a moment longer, see
     /// [`gone`](Self::gone). Cancel safe.
     pub async fn exited(&self) -> ExitReport {
-        self.wait(|life| !matches!(life, Life::Running)).await
+        self.wait(|phase| !matches!(phase, ProcessPhase::Running)).await
     }
 
-    /// Waits until the agent and everything it started is gone. Cancel safe.
+    /// Waits until the agent and all its descendants are gone. Cancel safe.
     pub async fn gone(&self) -> ExitReport {
-        self.wait(|life| matches!(life, Life::Gone(_))).await
+        self.wait(|phase| matches!(phase, ProcessPhase::Gone(_))).await
     }
 
     /// The end of its stderr so far.
@@ -75,22 +75,22 @@ impl ProcessHandle {
         self.shared.stderr.tail()
     }
 
-    /// Ends the agent and everything it started: closes its stdin, waits, sends SIGTERM to its group, waits, kills
-    /// whatever is left; its output is drained all the while. Returns when nothing is left.
+    /// Ends the agent and all its descendants: closes its stdin, waits, sends SIGTERM to its group, waits, kills what
+    /// is left. Its output is drained all the time. Returns when nothing is left.
     ///
-    /// Goes on if the caller stops waiting. Asked again, it can only become faster.
+    /// Continues if the caller stops waiting. A second call can only make it faster.
     pub async fn stop(&self, ladder: StopLadder) -> ExitReport {
-        self.wish(ladder);
+        self.request_stop(ladder);
         self.gone().await
     }
 
-    /// Kills the agent and everything it started, at once.
+    /// Kills the agent and all its descendants at once.
     pub async fn kill(&self) -> ExitReport {
         self.stop(StopLadder::AT_ONCE).await
     }
 
-    /// Waits for an answer of the agent, but not beyond its end nor for ever: a bad flag reads as its stderr and not as
-    /// a timeout.
+    /// Waits for an answer of the agent, until the agent exits or `within` has passed. So a bad flag is reported with
+    /// its stderr and not as a timeout.
     pub async fn answer<T>(&self, within: Duration, answer: impl Future<Output = T>) -> Result<T, NoAnswer> {
         let mut answer = std::pin::pin!(answer);
         let exited = tokio::select! {
@@ -104,26 +104,26 @@ impl ProcessHandle {
         tokio::time::timeout(ANSWER_IN_THE_PIPE, answer).await.map_err(|_| NoAnswer::Exited(exited))
     }
 
-    fn wish(&self, ladder: StopLadder) {
-        self.shared.wish.send_if_modified(|wish| {
-            let faster = match *wish {
+    fn request_stop(&self, ladder: StopLadder) {
+        self.shared.stop_request.send_if_modified(|stop_request| {
+            let faster = match *stop_request {
                 None => ladder,
                 Some(before) => StopLadder {
                     grace_eof: before.grace_eof.min(ladder.grace_eof),
                     grace_term: before.grace_term.min(ladder.grace_term),
                 },
             };
-            wish.replace(faster) != Some(faster)
+            stop_request.replace(faster) != Some(faster)
         });
     }
 
-    async fn wait(&self, until: impl FnMut(&Life) -> bool) -> ExitReport {
-        let mut life = self.shared.life.clone();
+    async fn wait(&self, until: impl FnMut(&ProcessPhase) -> bool) -> ExitReport {
+        let mut phase = self.shared.phase.clone();
         let lost = || ExitReport { status: ExitStatus::Lost, stderr_tail: self.stderr_tail() };
-        // The sender goes away early only if the runtime does.
-        match life.wait_for(until).await.as_deref() {
-            Ok(Life::Exited(report) | Life::Gone(report)) => ExitReport::clone(report),
-            Ok(Life::Running) | Err(_) => lost(),
+        // The sender is dropped early only if the runtime shuts down.
+        match phase.wait_for(until).await.as_deref() {
+            Ok(ProcessPhase::Exited(report) | ProcessPhase::Gone(report)) => ExitReport::clone(report),
+            Ok(ProcessPhase::Running) | Err(_) => lost(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What whoever started this program decided for it.
+//! Signal settings inherited from the parent process.
 
-/// Has this signal been ignored since before this program began? `nohup` does that, and means it.
+/// Whether this signal was already ignored when this program started, as under `nohup`.
 pub fn is_ignored(signal: i32) -> bool {
     let mut present = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: without a new action the call changes nothing; it writes the present one, whole, when it returns 0.
-    #[expect(unsafe_code, reason = "how a signal is handled can only be asked this way")]
+    // SAFETY: without a new action the call changes nothing; it fills in the current action when it returns 0.
+    #[expect(unsafe_code, reason = "there is no safe call for this")]
     unsafe {
         libc::sigaction(signal, std::ptr::null(), present.as_mut_ptr()) == 0
             && present.assume_init().sa_sigaction == libc::SIG_IGN

@@ -1,8 +1,8 @@
-//! What is left of agents: waited for at the end of a server, and ended by the next one when a server and a guardian were
-//! killed in one moment.
+//! Processes left by agents: waited for when the server shuts down, and ended by the next server when a server and a
+//! guardian were killed at the same time.
 //!
-//! Then the kernel ends the agent, but nobody is there to end what the agent had started. Linux only: elsewhere nobody
-//! carries a mark that can be read.
+//! In that case the kernel kills the agent, but nothing ends the descendants of the agent. Linux only: other systems do
+//! not show the environment of a process, which holds the mark.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use tokio::time::Instant;
 use crate::guardian;
 use crate::procfs;
 
-/// Who appears while we look is found by another look.
-const LOOKS_MAX: usize = 10;
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// A process that appears during one scan is found by the next.
+const SCANS_MAX: usize = 10;
+const SCAN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Ends every process that an agent of an earlier run of this program left behind: its server is gone, and no guardian
-/// is there to end it. Returns how many there were. Blocks for a few milliseconds; meant for the start of a server.
+/// Ends every process that an agent of an earlier run of this program left behind: its server is gone, and it has no
+/// guardian. Returns their number. Blocks for a few milliseconds; meant for the start of the server.
 pub fn end_leftovers() -> usize {
     let mut ended = 0;
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..SCANS_MAX {
         let left = left_behind();
         if left.is_empty() {
             break;
@@ -32,13 +32,13 @@ pub fn end_leftovers() -> usize {
             tracing::warn!(%pid, "ending a process that an agent of an earlier run left behind");
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
-        std::thread::park_timeout(LOOK_AGAIN);
+        std::thread::park_timeout(SCAN_INTERVAL);
     }
     ended
 }
 
-/// Waits until nothing that an agent of this server was is there any more: also of one whose start was given up, which its
-/// guardian ends by itself. False if something is when the time is over.
+/// Waits until no process of this server's agents is left, including agents whose start was abandoned, which their
+/// guardian ends. Returns false if some are left at the deadline.
 pub async fn all_gone(deadline: Instant) -> bool {
     let (own, program) = (rustix::process::getpid(), own_program());
     let is_ours = |mark: &str| server_of(mark, &program).is_some_and(|server| server.pid == own && server.lives());
@@ -47,14 +47,14 @@ pub async fn all_gone(deadline: Instant) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(SCAN_INTERVAL).await;
     }
     true
 }
 
 fn left_behind() -> Vec<Pid> {
     let program = own_program();
-    // Started by an agent ourselves, we carry a mark too.
+    // If an agent started this server, the server carries a mark too.
     let own: Vec<Pid> = procfs::lineage(rustix::process::getpid()).collect();
     let is_guarded =
         |pid: Pid| procfs::lineage(pid).any(|parent| procfs::name(parent).as_deref() == Some(guardian::NAME));
@@ -65,7 +65,7 @@ fn left_behind() -> Vec<Pid> {
         .collect()
 }
 
-/// A mark unlike that of any other agent, of this server, one before it or one inside an agent.
+/// A mark that no other agent has, of this server, an earlier one, or one that runs inside an agent.
 pub(crate) fn new_mark() -> String {
     static AGENTS: AtomicU64 = AtomicU64::new(0);
     let number = AGENTS.fetch_add(1, Ordering::Relaxed);
@@ -74,24 +74,24 @@ pub(crate) fn new_mark() -> String {
     format!("{}.{started}-{number}-{now}-{}", std::process::id(), own_program())
 }
 
-/// The server that made a mark. A process that has its number and began at another time is not it.
-struct Server {
+/// The server that created a mark. A process with its pid but another start time is a different process.
+struct MarkedServer {
     pid: Pid,
     started: u64,
 }
 
-impl Server {
+impl MarkedServer {
     fn lives(&self) -> bool {
         procfs::lives(self.pid) && procfs::started(self.pid) == Some(self.started)
     }
 }
 
-/// None if it was not this program.
-fn server_of(mark: &str, program: &str) -> Option<Server> {
+/// `None` if it was another program.
+fn server_of(mark: &str, program: &str) -> Option<MarkedServer> {
     let [server, _, _, of] = mark.splitn(4, '-').collect::<Vec<_>>().try_into().ok()?;
     let (pid, started) = server.split_once('.')?;
     let pid = Pid::from_raw(pid.parse().ok()?).filter(|_| of == program)?;
-    Some(Server { pid, started: started.parse().ok()? })
+    Some(MarkedServer { pid, started: started.parse().ok()? })
 }
 
 fn own_program() -> String {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_tells_its_server_and_its_program() {
+    fn a_mark_names_its_server_and_its_program() {
         let program = own_program();
         let mark = new_mark();
         let server = server_of(&mark, &program).unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_under_the_number_of_a_server_is_not_that_server() {
+    fn another_process_with_the_pid_of_a_server_is_not_that_server() {
         let program = own_program();
         let (pid, rest) = new_mark().split_once('.').map(|(pid, rest)| (pid.to_owned(), rest.to_owned())).unwrap();
         let (_, rest) = rest.split_once('-').unwrap();

@@ -1,11 +1,11 @@
-//! Agents as child processes: started, cut into lines, stopped, never orphaned.
+//! Agents as child processes: spawned, read line by line, stopped, never orphaned.
 //!
 //! Comes in: a command to run and lines for its stdin. Goes out: lines of its stdout, the end of its stderr and how it
-//! ended. Kept out: JSON, protocols, which agent it is and when to restart it. Nothing here gives a byte a meaning.
+//! ended. Kept out: JSON, protocols, which agent it is and when to restart it. The bytes have no meaning here.
 //!
-//! Between us and every agent stands a [guardian](guardian_entry), our own program executed again: it inherits the
-//! agent's pipes, so it costs no latency, and sees to it that nothing the agent started outlives it or us, however
-//! either of us ends. Unix only; what Linux gives and others do not is said there.
+//! Between the server and every agent there is a [guardian](guardian_entry), our own program executed again. The agent
+//! reads and writes the pipes directly, so the guardian adds no latency. It makes sure that no descendant of the agent
+//! outlives the agent or the server, however either ends. Unix only; [`guardian_entry`] lists what only Linux offers.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,15 +39,14 @@ mod process;
 mod procfs;
 mod reader;
 mod stderr;
-mod words;
 mod writer;
 
-pub use allocator::give_large_memory_back;
+pub use allocator::return_large_memory;
 pub use command::{AgentCommand, StopLadder, find_program};
 pub use detached::{DetachedError, detached_entry, start_detached};
 pub use error::{LineError, NoAnswer, ParseError, SendError, SpawnError};
 pub use exit::{ExitReport, ExitStatus};
-pub use framing::{LINE_BYTES_MAX, Line};
+pub use framing::{LINE_BYTES_MAX, OutputLine};
 pub use guardian::guardian_entry;
 pub use handle::ProcessHandle;
 pub use inherited::is_ignored;

@@ -1,7 +1,7 @@
-//! The socket between us and a guardian: what goes over it, and how the agent's pipes do.
+//! The socket between the server and a guardian: its messages, and how the agent's pipes are passed.
 //!
-//! We say when to stop; the guardian says that the agent started, failed to, or ended. Neither has to say that it is
-//! gone: the other one reads the end of the stream, whatever killed it.
+//! The server requests a stop; the guardian reports that the agent started, failed to start, or ended. Neither has to
+//! report its own end: the other one reads end of file.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,10 +18,10 @@ use crate::exit::ExitStatus;
 /// The agent's ends of its stdin, stdout and stderr.
 pub(crate) type AgentStdio = [OwnedFd; 3];
 
-/// From the guardian.
+/// An event from the guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// The agent runs under this id, which is also that of its group.
+pub(crate) enum GuardianEvent {
+    /// The agent runs under this process id, which is also the id of its group.
     Started(i32),
     /// The system refused to run it, with this error number.
     Failed(i32),
@@ -31,7 +31,7 @@ pub(crate) enum Event {
 pub(crate) const EVENT_BYTES: usize = 5;
 pub(crate) const STOP_BYTES: usize = 8;
 
-impl Event {
+impl GuardianEvent {
     pub(crate) fn encode(self) -> [u8; EVENT_BYTES] {
         let (tag, value) = match self {
             Self::Started(pid) => (b'S', pid),
@@ -57,7 +57,7 @@ impl Event {
     }
 }
 
-/// To the guardian: stop the agent like this. May be said again, to make it faster.
+/// A request to the guardian: stop the agent like this. A second request can make it faster.
 pub(crate) fn encode_stop(ladder: StopLadder) -> [u8; STOP_BYTES] {
     let milliseconds = |grace: Duration| u32::try_from(grace.as_millis()).unwrap_or(u32::MAX).to_le_bytes();
     let mut message = [0; STOP_BYTES];
@@ -71,8 +71,8 @@ pub(crate) fn decode_stop([a, b, c, d, e, f, g, h]: [u8; STOP_BYTES]) -> StopLad
     StopLadder { grace_eof: duration([a, b, c, d]), grace_term: duration([e, f, g, h]) }
 }
 
-/// Hands the agent's pipes to whoever reads the other end. Waits in the socket until then, so this comes before the
-/// guardian is even started, and starting it needs no code between fork and exec.
+/// Sends the agent's pipes over the socket. They wait in the socket until the guardian reads them, so they are sent
+/// before the guardian is started, and starting it needs no code between fork and exec.
 pub(crate) fn send_stdio(socket: impl AsFd, stdio: &AgentStdio) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -84,11 +84,11 @@ pub(crate) fn send_stdio(socket: impl AsFd, stdio: &AgentStdio) -> io::Result<()
     Ok(())
 }
 
-/// Takes what [`send_stdio`] sent.
+/// Receives the pipes sent by [`send_stdio`].
 pub(crate) fn receive_stdio(socket: impl AsFd) -> io::Result<AgentStdio> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    // The agent must not get these under further numbers: it would keep its own stdin open for ever.
+    // The agent must not inherit these descriptors a second time: it would keep its own stdin open for ever.
     #[cfg(target_os = "linux")]
     let flags = RecvFlags::CMSG_CLOEXEC;
     #[cfg(not(target_os = "linux"))]
@@ -117,17 +117,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_back_as_they_were() {
+    fn messages_survive_a_round_trip() {
         for event in [
-            Event::Started(4_194_304),
-            Event::Failed(libc::ENOEXEC),
-            Event::Exited(ExitStatus::Code(-1)),
-            Event::Exited(ExitStatus::Signal(9)),
-            Event::Exited(ExitStatus::Lost),
+            GuardianEvent::Started(4_194_304),
+            GuardianEvent::Failed(libc::ENOEXEC),
+            GuardianEvent::Exited(ExitStatus::Code(-1)),
+            GuardianEvent::Exited(ExitStatus::Signal(9)),
+            GuardianEvent::Exited(ExitStatus::Lost),
         ] {
-            assert_eq!(Event::decode(event.encode()), Some(event));
+            assert_eq!(GuardianEvent::decode(event.encode()), Some(event));
         }
-        assert_eq!(Event::decode([0; EVENT_BYTES]), None);
+        assert_eq!(GuardianEvent::decode([0; EVENT_BYTES]), None);
         let ladder = StopLadder { grace_eof: Duration::from_millis(5), grace_term: Duration::from_secs(70_000) };
         assert_eq!(decode_stop(encode_stop(ladder)), ladder);
     }

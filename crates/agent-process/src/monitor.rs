@@ -1,7 +1,7 @@
-//! One agent's life, as its guardian tells it.
+//! Watches one agent through its guardian.
 //!
-//! Comes in: events over the lifeline and wishes to stop. Goes out: how the agent ended, and that all is gone.
-//! The ladder itself is the guardian's; here is only what remains to do if a guardian was killed or does not answer.
+//! Comes in: events over the lifeline and stop requests. Goes out: how the agent ended, and that no process is left.
+//! The guardian runs the ladder; this module only handles a guardian that was killed or does not respond.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,29 +16,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command::StopLadder;
 use crate::exit::{ExitReport, ExitStatus};
-use crate::lifeline::{self, EVENT_BYTES, Event};
+use crate::lifeline::{self, EVENT_BYTES, GuardianEvent};
 use crate::procfs;
 use crate::stderr::Stderr;
 use crate::writer::StdinGate;
 
-/// From the end of the ladder until a guardian counts as stuck; a busy machine takes its time over many processes.
-const GUARDIAN_PATIENCE: Duration = Duration::from_secs(10);
+/// From the end of the ladder until a guardian counts as stuck; a busy machine needs time for many processes.
+const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Between two looks at who is still there to be killed, and how often to look.
+/// The delay between two kills of what is left, and their number.
 const SWEEP_AGAIN: Duration = Duration::from_millis(20);
 const SWEEPS_MAX: u32 = 250;
 
-/// How far an agent has come.
+/// The state of an agent's process.
 #[derive(Clone, Debug)]
-pub(crate) enum Life {
+pub(crate) enum ProcessPhase {
     Running,
-    /// The agent has ended; what it started is being ended.
+    /// The agent has exited; its descendants are being ended.
     Exited(Arc<ExitReport>),
-    /// Nothing of it is left.
+    /// No process of it is left.
     Gone(Arc<ExitReport>),
 }
 
-/// Events from a guardian; survives a `select!` that takes another arm.
+/// Events from a guardian. Cancel safe in a `select!`.
 #[derive(Debug)]
 pub(crate) struct Lifeline {
     socket: UnixStream,
@@ -51,10 +51,10 @@ impl Lifeline {
     }
 
     /// The next event; `None` when the guardian is gone.
-    pub(crate) async fn event(&mut self) -> Option<Event> {
+    pub(crate) async fn event(&mut self) -> Option<GuardianEvent> {
         loop {
             if let Some((message, rest)) = self.received.split_first_chunk() {
-                let event = Event::decode(*message);
+                let event = GuardianEvent::decode(*message);
                 self.received = rest.to_vec();
                 return event;
             }
@@ -66,25 +66,25 @@ impl Lifeline {
     }
 
     async fn stop(&mut self, ladder: StopLadder) {
-        // If nobody listens any more, the end of the stream says the rest.
+        // If the guardian no longer reads, the end of the stream is reported anyway.
         let _ = self.socket.write_all(&lifeline::encode_stop(ladder)).await;
     }
 }
 
-/// The task behind a [`ProcessHandle`](crate::ProcessHandle). Dropped before its time it closes the lifeline, and the
+/// The task behind a [`ProcessHandle`](crate::ProcessHandle). If it is dropped early, the lifeline closes and the
 /// guardian ends the agent.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     pub(crate) lifeline: Lifeline,
     pub(crate) guardian: Child,
-    /// Also the id of its group.
+    /// Also the id of its process group.
     pub(crate) agent: Pid,
     pub(crate) mark: String,
     pub(crate) stdin: StdinGate,
     pub(crate) stderr: Arc<Stderr>,
-    pub(crate) wish: watch::Receiver<Option<StopLadder>>,
+    pub(crate) stop_request: watch::Receiver<Option<StopLadder>>,
     pub(crate) stopping: CancellationToken,
-    pub(crate) life: watch::Sender<Life>,
+    pub(crate) phase: watch::Sender<ProcessPhase>,
 }
 
 impl Monitor {
@@ -94,13 +94,13 @@ impl Monitor {
             tokio::select! {
                 biased;
                 event = self.lifeline.event() => match event {
-                    Some(Event::Exited(status)) => self.agent_exited(status),
-                    Some(event) => tracing::warn!(?event, "a guardian repeats itself"),
+                    Some(GuardianEvent::Exited(status)) => self.agent_exited(status),
+                    Some(event) => tracing::warn!(?event, "unexpected event from a guardian"),
                     None => break,
                 },
-                Ok(()) = self.wish.changed() => {
-                    let wish = *self.wish.borrow_and_update();
-                    if let Some(ladder) = wish {
+                Ok(()) = self.stop_request.changed() => {
+                    let stop_request = *self.stop_request.borrow_and_update();
+                    if let Some(ladder) = stop_request {
                         patience_ends = Some(Instant::now() + self.begin_stop(ladder).await);
                     }
                 }
@@ -114,19 +114,19 @@ impl Monitor {
         self.all_gone().await;
     }
 
-    /// Returns how long it may take at most.
+    /// Returns how long the stop may take at most.
     async fn begin_stop(&mut self, ladder: StopLadder) -> Duration {
         self.stdin.close();
         self.stopping.cancel();
         self.lifeline.stop(ladder).await;
-        // The second grace is for those who outlive the agent.
-        ladder.grace_eof + 2 * ladder.grace_term + GUARDIAN_PATIENCE
+        // The second grace time is for descendants that outlive the agent.
+        ladder.grace_eof + 2 * ladder.grace_term + GUARDIAN_TIMEOUT
     }
 
     fn agent_exited(&mut self, status: ExitStatus) {
         self.stdin.close();
         let report = Arc::new(ExitReport { status, stderr_tail: self.stderr.tail() });
-        self.life.send_replace(Life::Exited(report));
+        self.phase.send_replace(ProcessPhase::Exited(report));
     }
 
     async fn all_gone(mut self) {
@@ -134,17 +134,17 @@ impl Monitor {
         if !finished {
             self.sweep().await;
         }
-        if matches!(*self.life.borrow(), Life::Running) {
+        if matches!(*self.phase.borrow(), ProcessPhase::Running) {
             self.agent_exited(ExitStatus::Lost);
         }
-        self.life.send_modify(|life| {
-            if let Life::Exited(report) = life {
-                *life = Life::Gone(Arc::clone(report));
+        self.phase.send_modify(|phase| {
+            if let ProcessPhase::Exited(report) = phase {
+                *phase = ProcessPhase::Gone(Arc::clone(report));
             }
         });
     }
 
-    /// Ends what a killed guardian could not: the group, and by their mark those who left it.
+    /// Ends what a killed guardian could not: the process group, and processes that left it, found by their mark.
     async fn sweep(&self) {
         for _ in 0..SWEEPS_MAX {
             let (agent, mark) = (self.agent, self.mark.clone());

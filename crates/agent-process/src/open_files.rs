@@ -1,8 +1,8 @@
-//! How many files this process may have open, and how many of them agents may take.
+//! The limit on open files of this process, and the share of it that agents may use.
 //!
-//! The soft limit a shell or a service manager sets is often 1024, on macOS 256, and programs may raise it to the hard
-//! one. The server does so once at its start. Its children get the original soft limit back: some programs walk over
-//! every possible descriptor, and `select` cannot use numbers above 1023.
+//! Shells and service managers often set the soft limit to 1024, on macOS to 256, and a program may raise it to the
+//! hard limit. The server does so once at its start. Its children get the original soft limit: some programs iterate
+//! over every possible descriptor, and `select` cannot use numbers above 1023.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -10,22 +10,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More than this is of no use to us, and macOS refuses more than its `OPEN_MAX`, which is this number, even when it
-/// calls the hard limit infinite.
+/// The server never needs more than this, and macOS refuses more than its `OPEN_MAX`, which is this number, even when
+/// it reports an infinite hard limit.
 const RAISED_MAX: u64 = 10_240;
-/// What one process of an agent costs us: three pipes, the lifeline, the descriptor of its guardian, and one to spare
-/// because starting it takes more for a moment.
+/// The descriptors for one agent process: three pipes, the lifeline, the descriptor of its guardian, and one spare
+/// because the start briefly needs more.
 const FILES_PER_PROCESS: u64 = 6;
-/// However low the limit is, so many processes are tried.
+/// So many processes are allowed, however low the limit is.
 const PROCESSES_MIN: u64 = 4;
 
 /// The soft limit this process was started with, once it has been raised.
 static ORIGINAL_SOFT: OnceLock<u64> = OnceLock::new();
-/// Processes of agents that live now, or are being started.
+/// Agent processes that run or are being started.
 static PROCESSES: AtomicUsize = AtomicUsize::new(0);
 
-/// Raises the soft limit as far as is useful and allowed, and returns the limit that is in force then. Meant for the start
-/// of the server, before anything is opened.
+/// Raises the soft limit as much as is useful and allowed, and returns the new limit. Meant for the start of the
+/// server, before anything is opened.
 pub fn raise_open_files() -> u64 {
     let limits = getrlimit(Resource::Nofile);
     let soft = limits.current.unwrap_or(u64::MAX);
@@ -41,13 +41,12 @@ pub fn raise_open_files() -> u64 {
     in_force()
 }
 
-/// The limit that a server started like this process would have.
+/// The limit that a server would have if it were started like this process.
 pub fn reachable_open_files() -> u64 {
     reachable(getrlimit(Resource::Nofile))
 }
 
-/// Gives a program that is not an agent (those have a guardian, which does it) the soft limit back that we were started
-/// with.
+/// Gives a program other than an agent the original soft limit. For agents the guardian does this.
 pub fn with_original_open_files(command: &mut Command) {
     use std::os::unix::process::CommandExt;
 
@@ -63,24 +62,23 @@ pub fn with_original_open_files(command: &mut Command) {
     }
 }
 
-/// What a guardian has to give its agent, if it differs from what the agent would inherit.
+/// The limit that a guardian has to set for its agent, if it differs from the inherited one.
 pub(crate) fn original_soft() -> Option<u64> {
     ORIGINAL_SOFT.get().copied()
 }
 
-/// Lowers the soft limit of this process; the hard one stays, so that it can be raised again.
+/// Lowers the soft limit of this process. The hard limit stays, so that it can be raised again.
 pub(crate) fn set_soft(soft: u64) {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum });
 }
 
-/// Room for one process of an agent, given back when dropped.
+/// A slot for one agent process, released on drop.
 #[derive(Debug)]
-pub(crate) struct Place(());
+pub(crate) struct ProcessSlot(());
 
-impl Place {
-    /// None when so many processes are open that one more could take the last descriptors from the rest of the server:
-    /// connections and files.
+impl ProcessSlot {
+    /// `None` when one more process could use the last descriptors that the server needs for connections and files.
     pub(crate) fn take() -> Option<Self> {
         let max = processes_max(in_force());
         let one_more = |processes: usize| (processes < max).then_some(processes + 1);
@@ -88,13 +86,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ProcessSlot {
     fn drop(&mut self) {
         PROCESSES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// How many processes of agents there may be under a limit: half of the descriptors are theirs.
+/// The maximum number of agent processes under a limit: half of the descriptors are for them.
 pub fn processes_max(open_files: u64) -> usize {
     usize::try_from((open_files / 2 / FILES_PER_PROCESS).max(PROCESSES_MIN)).unwrap_or(usize::MAX)
 }

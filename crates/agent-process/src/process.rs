@@ -19,15 +19,15 @@ use crate::error::SpawnError;
 use crate::guardian;
 use crate::handle::{ProcessHandle, Shared};
 use crate::leftovers::new_mark;
-use crate::lifeline::{self, AgentStdio, Event};
-use crate::monitor::{Life, Lifeline, Monitor};
-use crate::open_files::{self, Place};
+use crate::lifeline::{self, AgentStdio, GuardianEvent};
+use crate::monitor::{Lifeline, Monitor, ProcessPhase};
+use crate::open_files::{self, ProcessSlot};
 use crate::procfs;
 use crate::reader::{LineReader, Stdout};
 use crate::stderr::Stderr;
 use crate::writer::{self, LineWriter};
 
-/// For the guardian to come up and run the agent: milliseconds, unless the machine is on its knees.
+/// The time for the guardian to start and run the agent: milliseconds, unless the machine is overloaded.
 const GUARDIAN_START: Duration = Duration::from_secs(30);
 
 /// A running agent: what it reads, what it writes, and the handle to it.
@@ -40,57 +40,57 @@ pub struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts an agent. Returns once it runs or could not be run; whether it works is for its first answer to tell.
+    /// Starts an agent. Returns once it runs or could not be run; only its first answer shows whether it works.
     ///
-    /// Dropping the future ends whatever it has started.
+    /// Dropping the future ends what it has started.
     pub async fn spawn(command: AgentCommand) -> Result<Self, SpawnError> {
         let path = command.resolve()?;
         if !command.current_dir.is_dir() {
             return Err(SpawnError::NoDirectory { path: command.current_dir });
         }
         let program = command.program.to_string_lossy().into_owned();
-        let place = Place::take().ok_or(SpawnError::TooMany)?;
+        let slot = ProcessSlot::take().ok_or(SpawnError::TooMany)?;
         let mark = new_mark();
         let failed = |source| SpawnError::Guardian { program: program.clone(), source };
         let (ours, theirs) = pipes().map_err(failed)?;
         let (guardian, mut lifeline) = start_guardian(&command, &path, &mark, theirs).map_err(failed)?;
 
         let agent = match tokio::time::timeout(GUARDIAN_START, lifeline.event()).await {
-            Ok(Some(Event::Started(pid))) => {
+            Ok(Some(GuardianEvent::Started(pid))) => {
                 Pid::from_raw(pid).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
             }
-            Ok(Some(Event::Failed(errno))) => Err(refused(path, errno)),
+            Ok(Some(GuardianEvent::Failed(errno))) => Err(refused(path, errno)),
             Ok(_) => Err(failed(io::Error::other("its program does not call guardian_entry, or it was killed"))),
             Err(_) => Err(failed(io::ErrorKind::TimedOut.into())),
         }?;
-        let guarded = Guarded { agent, guardian, lifeline, mark, place };
-        Self::attend(&command, &program, guarded, ours).map_err(failed)
+        let guarded = Guarded { agent, guardian, lifeline, mark, slot };
+        Self::start_tasks(&command, &program, guarded, ours).map_err(failed)
     }
 
-    /// The three, to be given to those who read, write and watch.
+    /// The three parts, for the reader, the writer and the supervisor.
     pub fn split(self) -> (LineReader, LineWriter, ProcessHandle) {
         (self.stdout, self.stdin, self.handle)
     }
 
-    /// Starts the tasks that serve a running agent; they end with the last handle.
-    fn attend(
+    /// Starts the tasks of a running agent; they end with the last handle.
+    fn start_tasks(
         command: &AgentCommand,
         program: &str,
-        Guarded { agent, guardian, lifeline, mark, place }: Guarded,
+        Guarded { agent, guardian, lifeline, mark, slot }: Guarded,
         [stdin, stdout, stderr]: AgentStdio,
     ) -> io::Result<Self> {
         let (writer, writing, gate) = writer::open(stdin, command.stdin_patience)?;
         let stdout = Arc::new(Stdout::new(stdout)?);
         let stderr = Arc::new(Stderr::new(stderr, program.to_owned())?);
-        let (wish, wishes) = watch::channel(None);
-        let (life, lives) = watch::channel(Life::Running);
+        let (stop_request, wishes) = watch::channel(None);
+        let (phase, phases) = watch::channel(ProcessPhase::Running);
         let stopping = CancellationToken::new();
         let pid = agent.as_raw_pid().unsigned_abs();
         let guardian_pid = guardian.id().unwrap_or_default();
 
         let mut tasks = JoinSet::new();
         tasks.spawn(writing.run());
-        tasks.spawn(drain(Arc::clone(&stdout), stopping.clone(), lives.clone()));
+        tasks.spawn(drain(Arc::clone(&stdout), stopping.clone(), phases.clone()));
         tasks.spawn(read_stderr(Arc::clone(&stderr)));
         let monitor = Monitor {
             lifeline,
@@ -99,31 +99,38 @@ impl AgentProcess {
             mark,
             stdin: gate,
             stderr: Arc::clone(&stderr),
-            wish: wishes,
+            stop_request: wishes,
             stopping,
-            life,
+            phase,
         };
         tasks.spawn(monitor.run());
-        let handle =
-            ProcessHandle::new(Shared { pid, guardian_pid, stderr, wish, life: lives, _tasks: tasks, _place: place });
+        let handle = ProcessHandle::new(Shared {
+            pid,
+            guardian_pid,
+            stderr,
+            stop_request,
+            phase: phases,
+            _tasks: tasks,
+            _slot: slot,
+        });
         Ok(Self { pid, stdin: writer, stdout: LineReader::new(stdout, command.line_bytes_max), handle })
     }
 }
 
-/// An agent that was started, before anybody attends to it. Dropped, the lifeline closes and it is ended.
+/// An agent that was started, before its tasks run. When dropped, the lifeline closes and the agent is ended.
 struct Guarded {
     agent: Pid,
     guardian: Child,
     lifeline: Lifeline,
     mark: String,
-    place: Place,
+    slot: ProcessSlot,
 }
 
-async fn drain(stdout: Arc<Stdout>, stopping: CancellationToken, mut life: watch::Receiver<Life>) {
+async fn drain(stdout: Arc<Stdout>, stopping: CancellationToken, mut phase: watch::Receiver<ProcessPhase>) {
     tokio::select! {
         drained = stdout.drain(stopping) => log_failure("stdout", drained),
-        // Nobody is left to be held up; what is in the pipe stays for its reader.
-        _ = life.wait_for(|life| matches!(life, Life::Gone(_))) => {}
+        // No writer can be blocked any more; the remaining bytes stay in the pipe for the reader.
+        _ = phase.wait_for(|phase| matches!(phase, ProcessPhase::Gone(_))) => {}
     }
 }
 
@@ -162,7 +169,7 @@ fn start_guardian(command: &AgentCommand, path: &Path, mark: &str, stdio: AgentS
     Ok((guardian.spawn()?, lifeline))
 }
 
-/// It was found and looked executable, so what is missing is something else: its interpreter, for instance.
+/// The program was found and looked executable, so something else is missing: its interpreter, for instance.
 fn refused(path: PathBuf, errno: i32) -> SpawnError {
     match errno {
         libc::EACCES | libc::ENOEXEC => SpawnError::NotExecutable { path },

@@ -1,11 +1,11 @@
-//! Who descends from whom, and who carries a mark, as the kernel tells it.
+//! The process tree and marked processes, from the kernel.
 //!
-//! Only Linux has this; elsewhere both lists are empty and a process group is all that can be reached.
+//! Only Linux has this; on other systems both lists are empty and only the process group can be reached.
 
 use rustix::process::Pid;
 
-/// In the environment of an agent and of all it starts, with a value of its own for each agent: by it descendants are
-/// found when the guardian, which knows them by descent, was killed.
+/// An environment variable of an agent and all its descendants, with a unique value for each agent. It identifies the
+/// descendants when the guardian was killed.
 pub(crate) const MARK: &str = "LIMINAL_AGENT_MARK";
 
 /// Every living descendant of a process.
@@ -37,17 +37,17 @@ pub(crate) fn all_marked() -> impl Iterator<Item = (Pid, String)> {
     processes().filter_map(mark).filter(|(pid, _)| living_parent(*pid).is_some())
 }
 
-/// A process and those it descends from, the nearest first.
+/// A process and its ancestors, nearest first.
 pub(crate) fn lineage(pid: Pid) -> impl Iterator<Item = Pid> {
     std::iter::successors(Some(pid), |pid| living_parent(*pid))
 }
 
-/// The name by which the kernel knows a process.
+/// The process name known to the kernel.
 pub(crate) fn name(pid: Pid) -> Option<String> {
     Some(std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())
 }
 
-/// Whether a process counts its ids as we do: not in a container of its own.
+/// Whether a process has the same pid namespace as we: it is not in a container.
 pub(crate) fn shares_our_ids(pid: Pid) -> bool {
     let ours = std::fs::read_link("/proc/self/ns/pid").ok();
     ours.is_some() && std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok() == ours
@@ -57,7 +57,7 @@ pub(crate) fn lives(pid: Pid) -> bool {
     living_parent(pid).is_some()
 }
 
-/// When a process began, as the kernel counts it: with its number it is like no other until the next boot.
+/// The start time of a process. Together with the pid it is unique until the next boot.
 pub(crate) fn started(pid: Pid) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     String::from_utf8_lossy(&stat).rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
@@ -68,12 +68,12 @@ fn processes() -> impl Iterator<Item = Pid> {
     entries.into_iter().flatten().flatten().filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
 }
 
-/// The parent of a process; `None` if it is gone or only waits to be reaped.
+/// The parent of a process; `None` if the process is gone or a zombie.
 fn living_parent(pid: Pid) -> Option<Pid> {
     parse_stat(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/stat")).ok()?))
 }
 
-/// `pid (name) state parent …`, and the name may hold anything, also brackets.
+/// `pid (name) state parent …`; the name may contain any characters, including brackets.
 fn parse_stat(stat: &str) -> Option<Pid> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
@@ -101,7 +101,7 @@ mod tests {
         let mut child = Command::new("cat").env(MARK, &mark).stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         assert!(descendants(rustix::process::getpid()).contains(&pid));
-        // A process that has just begun to run its program shows no environment for a moment.
+        // A process shows no environment for a moment after exec.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while marked(&mark).is_empty() && std::time::Instant::now() < deadline {
             std::thread::yield_now();

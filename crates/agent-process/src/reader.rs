@@ -1,8 +1,8 @@
 //! The agent's stdout as lines.
 //!
-//! Goes out: lines, in the task of whoever asks, with no task or queue in between. While nobody asks, the pipe fills
-//! and the agent waits; but an agent that is to stop must not wait for a reader that will not come, so from then on
-//! what nobody takes is read and dropped.
+//! Goes out: lines, in the task of the caller, without a task or queue in between. While nothing reads, the pipe fills
+//! and the agent waits. A stopping agent must not wait for a reader that never comes, so from then on unread output is
+//! read and dropped.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,13 +14,13 @@ use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LineError;
-use crate::framing::{CHUNK_BYTES, Line, LineFramer};
+use crate::framing::{CHUNK_BYTES, LineFramer, OutputLine};
 
-/// How long a stopping agent's output may wait for its reader.
-const READER_PATIENCE: Duration = Duration::from_millis(250);
+/// How long the output of a stopping agent may wait for its reader.
+const READER_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Less than this in the pipe does not hold up any writer.
-const HELD_UP_BYTES: u64 = 4096;
+/// Fewer bytes than this in the pipe do not block a writer.
+const BLOCKED_BYTES_MIN: u64 = 4096;
 
 /// Reads an agent's stdout line by line.
 #[derive(Debug)]
@@ -35,11 +35,12 @@ impl LineReader {
         Self { stdout, framer: LineFramer::new(line_bytes_max), ended: false }
     }
 
-    /// The next line; `None` once the agent and all who share its stdout have closed it. Blank lines come too.
+    /// The next line; `None` once the agent and all processes that share its stdout have closed it. Includes blank
+    /// lines.
     ///
-    /// Cancel safe: bytes of a line that is not whole yet are kept here, not in the future.
-    /// After [`LineError::TooLong`] the next call gives the line after it.
-    pub async fn next_line(&mut self) -> Result<Option<Line>, LineError> {
+    /// Cancel safe: the bytes of a partial line are kept here, not in the future. After [`LineError::TooLong`] the next
+    /// call returns the line after it.
+    pub async fn next_line(&mut self) -> Result<Option<OutputLine>, LineError> {
         loop {
             if let Some(line) = self.framer.next_line() {
                 return Ok(Some(line?));
@@ -47,7 +48,7 @@ impl LineReader {
             if self.ended {
                 return Ok(self.framer.finish());
             }
-            // A flood would otherwise keep a runtime thread to itself: the pipe is always ready.
+            // A flood would otherwise block a runtime thread, because the pipe is always ready.
             tokio::task::consume_budget().await;
             self.ended = self.stdout.read(self.framer.space()).await? == 0;
         }
@@ -55,8 +56,8 @@ impl LineReader {
 }
 
 impl LineReader {
-    /// What is there, as soon as it is there and whatever it is; `None` at the end. For output that is no lines: who
-    /// asks for chunks does not ask for lines too.
+    /// The available bytes, as soon as there are any; `None` at the end. For output that is not lines. Do not mix it
+    /// with [`next_line`](Self::next_line).
     ///
     /// Cancel safe.
     pub async fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
@@ -73,11 +74,11 @@ impl Drop for LineReader {
     }
 }
 
-/// Our end of the pipe, shared by the reader and by the one who empties it when the agent stops.
+/// Our end of the pipe, shared by the reader and the task that drains it when the agent stops.
 #[derive(Debug)]
 pub(crate) struct Stdout {
     pipe: Receiver,
-    /// Who reads holds it, for the length of one system call; true once the output is given up.
+    /// Held by the reader for one system call; true once the output has been abandoned.
     given_up: Mutex<bool>,
     reads: AtomicU64,
     reader_gone: CancellationToken,
@@ -93,7 +94,7 @@ impl Stdout {
         })
     }
 
-    /// Appends what is there; 0 at the end, and from when the output was given up.
+    /// Appends the available bytes. Returns 0 at the end, and once the output has been abandoned.
     async fn read(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         loop {
             self.pipe.readable().await?;
@@ -109,13 +110,13 @@ impl Stdout {
         }
     }
 
-    /// Once the agent is to stop, or its reader is gone: reads to the end what nobody else does.
+    /// Once the agent is stopping, or its reader is gone: reads to the end what the reader does not read.
     pub(crate) async fn drain(&self, stopping: CancellationToken) -> io::Result<()> {
         tokio::select! {
             () = stopping.cancelled() => {}
             () = self.reader_gone.cancelled() => {}
         }
-        self.wait_until_held_up().await?;
+        self.wait_until_blocked().await?;
         *self.given_up.lock().unwrap_or_else(PoisonError::into_inner) = true;
         let mut dropped = vec![0; 64 * 1024];
         loop {
@@ -129,14 +130,14 @@ impl Stdout {
         }
     }
 
-    /// Until the pipe is filling up and its reader has not come for a while, or will never come.
-    async fn wait_until_held_up(&self) -> io::Result<()> {
+    /// Waits until the pipe fills up and the reader has not read for a while or is gone.
+    async fn wait_until_blocked(&self) -> io::Result<()> {
         loop {
             let reads = self.reads.load(Ordering::Relaxed);
-            if tokio::time::timeout(READER_PATIENCE, self.reader_gone.cancelled()).await.is_ok() {
+            if tokio::time::timeout(READER_TIMEOUT, self.reader_gone.cancelled()).await.is_ok() {
                 return Ok(());
             }
-            let held_up = rustix::io::ioctl_fionread(&self.pipe)? >= HELD_UP_BYTES;
+            let held_up = rustix::io::ioctl_fionread(&self.pipe)? >= BLOCKED_BYTES_MIN;
             if held_up && reads == self.reads.load(Ordering::Relaxed) {
                 return Ok(());
             }

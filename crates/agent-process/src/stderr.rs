@@ -1,7 +1,7 @@
-//! The agent's stderr: its end is kept, its lines are logged.
+//! The agent's stderr: the tail is kept, the lines are logged.
 //!
-//! Comes in: anything, in any amount. Kept: the last [`STDERR_TAIL_BYTES`]. Logged at debug level, line by line, up to a
-//! rate; nobody is made to wait for it, so an agent never stalls on what it complains about.
+//! Comes in: any amount of bytes. StderrTail: the last [`STDERR_TAIL_BYTES`]. Logged at debug level, line by line, up to a
+//! rate. Reading never waits, so an agent never blocks on its stderr.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,40 +13,40 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::framing::LineFramer;
 
-/// How much of the end of stderr is kept.
+/// How many bytes of the end of stderr are kept.
 pub const STDERR_TAIL_BYTES: usize = 64 * 1024;
 
 /// The longest line that is logged.
 const LOG_LINE_BYTES_MAX: usize = 4 * 1024;
 
-/// Lines logged per second and agent; those above are counted.
+/// Lines logged per second and agent; further lines are only counted.
 const LOG_LINES_MAX: u32 = 100;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// What a pipe holds at most by default, in chunks: all that can have been written before a moment.
+/// The most chunks a pipe can hold by default, and so the most that can have been written before a call.
 const PIPE_CHUNKS_MAX: usize = 1024 * 1024 / CHUNK_BYTES;
 
 #[derive(Debug)]
 pub(crate) struct Stderr {
     pipe: Receiver,
-    /// Who reads holds it while reading, so that bytes are kept in the order they came.
-    kept: Mutex<Kept>,
+    /// Held while reading, so that the order of the bytes is kept.
+    kept: Mutex<StderrTail>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StderrTail {
     tail: VecDeque<u8>,
     log: Log,
 }
 
 impl Stderr {
     pub(crate) fn new(fd: OwnedFd, program: String) -> io::Result<Self> {
-        let kept = Kept { tail: VecDeque::new(), log: Log::new(program) };
+        let kept = StderrTail { tail: VecDeque::new(), log: Log::new(program) };
         Ok(Self { pipe: Receiver::from_owned_fd(fd)?, kept: Mutex::new(kept) })
     }
 
-    /// Reads until the agent and all who share its stderr have closed it.
+    /// Reads until the agent and all processes that share its stderr have closed it.
     pub(crate) async fn run(&self) -> io::Result<()> {
         loop {
             tokio::task::consume_budget().await;
@@ -62,12 +62,12 @@ impl Stderr {
         }
     }
 
-    /// The end of it, up to what was written before this call: what an agent said last is there when it has ended.
+    /// The tail, including everything written before this call: the last output of an exited agent is in it.
     pub(crate) fn tail(&self) -> String {
         let mut kept = self.kept();
         let mut chunk = [0; CHUNK_BYTES];
         for _ in 0..PIPE_CHUNKS_MAX {
-            // Not through the runtime, which may not have heard yet that there is something to read.
+            // Reads without the runtime, which may not have noticed yet that there is something to read.
             match rustix::io::read(&self.pipe, &mut chunk) {
                 Ok(read @ 1..) => kept.push(&chunk[..read]),
                 _ => break,
@@ -76,12 +76,12 @@ impl Stderr {
         kept.text()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, StderrTail> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl StderrTail {
     fn push(&mut self, bytes: &[u8]) {
         self.tail.extend(bytes);
         let excess = self.tail.len().saturating_sub(STDERR_TAIL_BYTES);
@@ -91,7 +91,7 @@ impl Kept {
 
     fn text(&mut self) -> String {
         let bytes = self.tail.make_contiguous();
-        // A cut through a letter leaves the rest of it in front.
+        // A cut inside a character leaves its remaining bytes at the front.
         let cut = bytes.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
         String::from_utf8_lossy(&bytes[cut..]).into_owned()
     }
@@ -148,12 +148,12 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn kept() -> Kept {
-        Kept { tail: VecDeque::new(), log: Log::new("agent".into()) }
+    fn kept() -> StderrTail {
+        StderrTail { tail: VecDeque::new(), log: Log::new("agent".into()) }
     }
 
     #[test]
-    fn only_the_end_is_kept() {
+    fn only_the_tail_is_kept() {
         let mut kept = kept();
         for number in 0..100_000 {
             kept.push(format!("line {number}\n").as_bytes());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_cut_in_two_is_left_out() {
+    fn a_character_cut_in_two_is_left_out() {
         let mut kept = kept();
         kept.push("é".as_bytes());
         kept.push(&vec![b'x'; STDERR_TAIL_BYTES - 1]);

@@ -1,8 +1,8 @@
 //! Lines for the agent's stdin.
 //!
-//! Comes in: whole lines from anywhere. Goes out: the same lines in that order, by a task of their own, so that neither
-//! a slow agent nor a caller that gives up leaves half a line in the pipe. What waits has a bound; at the bound callers
-//! wait, and an agent that does not read for too long is an error and not memory.
+//! Comes in: whole lines from any task. Goes out: the same lines in the same order, written by a task of their own, so
+//! that neither a slow agent nor a cancelled caller leaves half a line in the pipe. The queue is bounded; when it is
+//! full callers wait, and an agent that does not read for too long causes an error instead of growing memory.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,13 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::SendError;
 
-/// The most that waits for an agent of long lines, and of short ones. One long line above it may still go, alone.
+/// The maximum size of the queue of long lines, and of the queue of short ones. A single longer line is still accepted
+/// when the queue is empty.
 pub const QUEUE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The most short lines that wait: each counts as at least its share of the bytes.
+/// The maximum number of queued short lines: each counts as at least its share of the bytes.
 const QUEUE_LINES_MAX: usize = 1024;
 
-/// Lines above this are long. They have room of their own: a file on its way must not keep out a word of cancel.
+/// Lines above this are long. They have their own queue: a large file must not delay a cancel.
 const SHORT_BYTES_MAX: usize = 64 * 1024;
 
 /// Sends lines to an agent's stdin. Clones share it; it closes with the last of them or by [`close`](Self::close).
@@ -34,13 +35,13 @@ pub struct LineWriter {
 }
 
 impl LineWriter {
-    /// Accepts a line, given without its newline, once there is room among those that wait.
+    /// Accepts a line, without its newline, once there is space in the queue.
     ///
-    /// Success means that it will be written unless the agent stops first. Cancel safe: a line is accepted whole or
-    /// not at all.
+    /// Success means that it will be written unless the agent stops first. Cancel safe: a line is accepted completely
+    /// or not at all.
     pub async fn send(&self, line: impl Into<Vec<u8>>) -> Result<(), SendError> {
         let bytes = with_newline(line.into())?;
-        let (room, share) = self.gate.room_for(bytes.len());
+        let (room, share) = self.gate.space_for(bytes.len());
         let room = tokio::time::timeout(self.patience, room.acquire_many_owned(share))
             .await
             .map_err(|_| SendError::Stalled { waited: self.patience })?
@@ -48,10 +49,10 @@ impl LineWriter {
         self.enqueue(Queued { bytes, _room: room })
     }
 
-    /// Accepts a line if there is room now: for those who may not wait.
+    /// Accepts a line if there is space now, for callers that must not wait.
     pub fn try_send(&self, line: impl Into<Vec<u8>>) -> Result<(), SendError> {
         let bytes = with_newline(line.into())?;
-        let (room, share) = self.gate.room_for(bytes.len());
+        let (room, share) = self.gate.space_for(bytes.len());
         let room = room.try_acquire_many_owned(share).map_err(|error| match error {
             TryAcquireError::Closed => SendError::Closed,
             TryAcquireError::NoPermits => SendError::Full,
@@ -59,7 +60,7 @@ impl LineWriter {
         self.enqueue(Queued { bytes, _room: room })
     }
 
-    /// Closes stdin, whoever else holds a clone: lines accepted before are still written, no more are accepted.
+    /// Closes stdin for all clones. Lines accepted before are still written; no more are accepted.
     pub fn close(&self) {
         self.gate.close();
     }
@@ -69,18 +70,18 @@ impl LineWriter {
         self.gate.short.is_closed()
     }
 
-    /// Until lines can no longer be sent: closed here, or by the agent.
+    /// Waits until lines can no longer be sent: stdin was closed here or by the agent.
     pub async fn closed(&self) {
         self.gate.closing.cancelled().await;
     }
 
     fn enqueue(&self, line: Queued) -> Result<(), SendError> {
-        // Room among the bytes is room among the lines, so it can only be closed.
+        // The permits for bytes also limit the number of lines, so the only possible error is a closed channel.
         self.queue.try_send(line).map_err(|_| SendError::Closed)
     }
 }
 
-/// A line as it goes into the pipe.
+/// A line as it is written to the pipe.
 fn with_newline(mut bytes: Vec<u8>) -> Result<Vec<u8>, SendError> {
     if memchr::memchr(b'\n', &bytes).is_some() {
         return Err(SendError::Newline);
@@ -89,7 +90,7 @@ fn with_newline(mut bytes: Vec<u8>) -> Result<Vec<u8>, SendError> {
     Ok(bytes)
 }
 
-/// The way to close stdin without keeping it open.
+/// Closes stdin without keeping it open.
 #[derive(Clone, Debug)]
 pub(crate) struct StdinGate {
     short: Arc<Semaphore>,
@@ -104,8 +105,8 @@ impl StdinGate {
         self.closing.cancel();
     }
 
-    /// Where a line of this length waits, and its share of that room.
-    fn room_for(&self, bytes: usize) -> (Arc<Semaphore>, u32) {
+    /// The queue for a line of this length, and its share of that queue.
+    fn space_for(&self, bytes: usize) -> (Arc<Semaphore>, u32) {
         let room = if bytes > SHORT_BYTES_MAX { &self.long } else { &self.short };
         let share = bytes.clamp(QUEUE_BYTES_MAX / QUEUE_LINES_MAX, QUEUE_BYTES_MAX);
         (Arc::clone(room), u32::try_from(share).unwrap_or(u32::MAX))
@@ -115,7 +116,7 @@ impl StdinGate {
 #[derive(Debug)]
 struct Queued {
     bytes: Vec<u8>,
-    /// Given back when the line is written.
+    /// Released when the line is written.
     _room: OwnedSemaphorePermit,
 }
 
@@ -127,7 +128,7 @@ pub(crate) struct StdinTask {
     gate: StdinGate,
 }
 
-/// A writer for the pipe, the task that serves it, and the gate to close it.
+/// A writer for the pipe, the task that writes, and the gate that closes it.
 pub(crate) fn open(fd: OwnedFd, patience: Duration) -> io::Result<(LineWriter, StdinTask, StdinGate)> {
     let (sender, receiver) = mpsc::channel(QUEUE_LINES_MAX + QUEUE_BYTES_MAX / SHORT_BYTES_MAX);
     let room = || Arc::new(Semaphore::new(QUEUE_BYTES_MAX));
@@ -158,7 +159,7 @@ impl StdinTask {
     }
 }
 
-/// However the task ends, nobody waits for room that will not come.
+/// However the task ends, callers no longer wait for space.
 impl Drop for StdinTask {
     fn drop(&mut self) {
         self.gate.close();
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_for_an_agent_that_does_not_read_has_a_bound() {
+    async fn the_queue_for_an_agent_that_does_not_read_is_bounded() {
         let (writer, _task, _agent) = stdin(Duration::ZERO);
         let mut accepted = 0;
         let refused = loop {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_small_lines_have_a_bound_too() {
+    async fn the_number_of_short_lines_is_bounded_too() {
         let (writer, _task, _agent) = stdin(Duration::ZERO);
         for _ in 0..QUEUE_LINES_MAX {
             writer.send("x").await.unwrap();
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_that_waits_for_room_hears_of_the_close() {
+    async fn a_sender_that_waits_for_space_fails_when_stdin_closes() {
         let (writer, task, _agent) = stdin(Duration::from_secs(60));
         writer.send(vec![b'x'; QUEUE_BYTES_MAX + 1]).await.unwrap();
         let (sent, ()) = tokio::join!(writer.send(vec![b'y'; QUEUE_BYTES_MAX]), async { drop(task) });
@@ -229,13 +230,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_word_passes_where_long_lines_wait() {
+    async fn a_short_line_passes_while_long_lines_wait() {
         let (writer, _task, _agent) = stdin(Duration::from_secs(60));
         writer.send(vec![b'x'; QUEUE_BYTES_MAX + 1]).await.unwrap();
         tokio::select! {
             biased;
             sent = writer.send(vec![b'y'; QUEUE_BYTES_MAX]) => panic!("there is no room for it: {sent:?}"),
-            word = async { writer.try_send("cancel") } => word.unwrap(),
+            sent = async { writer.try_send("cancel") } => sent.unwrap(),
         }
     }
 }

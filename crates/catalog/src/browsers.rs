@@ -1,6 +1,6 @@
 //! `browsers.json`: the browsers that were let in, each with the hash of its credential.
 //!
-//! Comes in: a list to keep. Goes out: the list as it was kept. What a hash means, and who may be let in, is decided
+//! Comes in: a list to keep. Goes out: the list as it was saved. What a hash means, and who is admitted, is decided
 //! elsewhere. An entry that cannot be read is left out: no failure here lets anybody in.
 
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use crate::error::CatalogError;
 use crate::files::{self, Contents, FILE_VERSION, Unreadable};
 
 pub(crate) const BROWSERS_FILE: &str = "browsers.json";
-/// Some thousand browsers; the server keeps far fewer.
+/// Some thousand browsers; the server keeps many fewer.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// SHA-256 in hexadecimal.
 const HASH_LENGTH: usize = 64;

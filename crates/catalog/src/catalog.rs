@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use protocol::{PathCompletion, Project, ProjectDefaults, ProjectId, SessionId, Timestamp, Usage};
+use protocol::{AgentSessionId, PathCompletion, Project, ProjectDefaults, ProjectId, SessionId, Timestamp, Usage};
 use serde_json::Map;
 
 use crate::agents::{self, AgentsText};
-use crate::books::Change;
 use crate::browsers::{self, BrowserList};
 use crate::directory::DataDirectory;
-use crate::ending::{LastTurn, TurnEnd, Unseen};
 use crate::error::CatalogError;
+use crate::last_turn::{LastTurn, TurnEnd, Unseen};
 use crate::lock::DirectoryLock;
 use crate::record::{ProjectRecord, SessionRecord};
+use crate::records::Change;
 use crate::redirect::RedirectFile;
 use crate::settings::{Settings, SettingsChange, SettingsFile};
 use crate::writer::{Shared, Writer};
@@ -36,17 +36,17 @@ pub struct Opened {
 /// `Ok`; when it returns an error it is neither.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    office: Arc<Office>,
+    inner: Arc<CatalogInner>,
 }
 
 #[derive(Debug)]
-struct Office {
+struct CatalogInner {
     shared: Arc<Shared>,
     settings: Arc<SettingsFile>,
     writer: Option<JoinHandle<()>>,
 }
 
-impl Drop for Office {
+impl Drop for CatalogInner {
     fn drop(&mut self) {
         self.shared.stop();
         if self.writer.take().is_some_and(|writer| writer.join().is_err()) {
@@ -61,31 +61,34 @@ impl Catalog {
         let directory = DataDirectory::open(dir)?;
         let lock = DirectoryLock::take(&directory)?;
         directory.sweep();
-        let (books, mut notices) = opening::read_books(&directory)?;
+        let (records, mut notices) = opening::read_records(&directory)?;
         let settings = Arc::new(SettingsFile::open(&directory, &mut notices)?);
-        let shared = Arc::new(Shared::new(directory, lock, books));
+        let shared = Arc::new(Shared::new(directory, lock, records));
         let writer = Writer::new(Arc::clone(&shared));
         let writer = thread::Builder::new()
             .name("catalog-writer".into())
             .spawn(move || writer.run())
             .map_err(|error| CatalogError::storage(dir, error))?;
-        Ok(Opened { catalog: Self { office: Arc::new(Office { shared, settings, writer: Some(writer) }) }, notices })
+        Ok(Opened {
+            catalog: Self { inner: Arc::new(CatalogInner { shared, settings, writer: Some(writer) }) },
+            notices,
+        })
     }
 
     /// Where this server can be reached, for a second one that finds the directory taken.
     pub fn announce(&self, address: &str) {
-        self.shared().lock.say(Some(address));
+        self.shared().lock.write_address(Some(address));
     }
 
     /// The secret of this data directory, made on first use; sentences about what was wrong with it join `notices`.
     /// Waits for the disk.
     pub fn token(&self, notices: &mut Vec<String>) -> Result<String, CatalogError> {
-        let (token, told) = token::token(&self.shared().directory)?;
-        notices.extend(told);
+        let (token, reported) = token::token(&self.shared().directory)?;
+        notices.extend(reported);
         Ok(token)
     }
 
-    /// The browsers that were let in; sentences about what was wrong with the file join `notices`. Waits for the disk.
+    /// The browsers that were admitted; sentences about what was wrong with the file join `notices`. Waits for the disk.
     pub fn browsers(&self, notices: &mut Vec<String>) -> Result<BrowserList, CatalogError> {
         let (list, reported) = browsers::read(&self.shared().directory)?;
         notices.extend(reported);
@@ -120,14 +123,13 @@ impl Catalog {
 
     /// What the user has set for this server.
     pub fn settings(&self) -> Settings {
-        self.office.settings.current()
+        self.inner.settings.current()
     }
 
     /// On the disk when it returns `Ok`; when it returns an error nothing has changed.
     pub async fn change_settings(&self, change: SettingsChange) -> Result<Settings, CatalogError> {
-        let office = Arc::clone(&self.office);
-        let changed =
-            tokio::task::spawn_blocking(move || office.settings.change(&office.shared.directory, change)).await;
+        let inner = Arc::clone(&self.inner);
+        let changed = tokio::task::spawn_blocking(move || inner.settings.change(&inner.shared.directory, change)).await;
         changed.map_err(|_| CatalogError::Stopped)?
     }
 
@@ -137,16 +139,16 @@ impl Catalog {
 
     /// In the order added.
     pub fn projects(&self) -> Vec<Project> {
-        self.shared().desk().books.projects().map(|project| project.project()).collect()
+        self.shared().state().records.projects().map(|project| project.project()).collect()
     }
 
     /// Paths of the projects that were removed in this run, newest first.
     pub fn removed_projects(&self) -> Vec<String> {
-        self.shared().desk().books.removed().map(ToOwned::to_owned).collect()
+        self.shared().state().records.removed().map(ToOwned::to_owned).collect()
     }
 
     pub fn project(&self, id: &ProjectId) -> Option<Project> {
-        self.shared().desk().books.project(id)
+        self.shared().state().records.project(id)
     }
 
     /// Takes a path as it was typed: absolute or from `~`, through `..` and symlinks, with or without a slash at its end.
@@ -166,7 +168,7 @@ impl Catalog {
         let project = record.project();
         self.shared().change(Change::AddProject(Box::new(record))).await?;
         // One that was removed before came back as it was then. Somebody may have removed it again by now.
-        Ok(self.shared().desk().books.project_at(&project.path).unwrap_or(project))
+        Ok(self.shared().state().records.project_at(&project.path).unwrap_or(project))
     }
 
     /// Its session records stay, and are found again when the same directory is added again. Until the end of this run
@@ -201,19 +203,19 @@ impl Catalog {
 
     /// Not archived, most recent activity first.
     pub fn sessions(&self, project: &ProjectId) -> Vec<SessionRecord> {
-        let listed = self.shared().desk().books.listed(project);
+        let listed = self.shared().state().records.listed(project);
         listed.iter().map(|session| SessionRecord::clone(session)).collect()
     }
 
     /// Archived or not.
     pub fn session(&self, id: &SessionId) -> Option<SessionRecord> {
-        let found = self.shared().desk().books.session(id).cloned();
+        let found = self.shared().state().records.session(id).cloned();
         found.map(Arc::unwrap_or_clone)
     }
 
     /// Every record there is: archived ones too, and those whose project was removed. In the order created.
     pub fn all_sessions(&self) -> Vec<SessionRecord> {
-        let all = self.shared().desk().books.sessions().to_vec();
+        let all = self.shared().state().records.sessions().to_vec();
         all.iter().map(|session| SessionRecord::clone(session)).collect()
     }
 
@@ -239,14 +241,14 @@ impl Catalog {
         self.shared().change(Change::MarkPrompted(id.clone())).await
     }
 
-    /// The user switched something of the agent, and wants it so from now on.
+    /// The options of the agent that the user has set. They are set again whenever the session is opened.
     pub async fn set_options(&self, id: &SessionId, options: BTreeMap<String, String>) -> Result<(), CatalogError> {
         self.shared().change(Change::SetOptions(id.clone(), options)).await
     }
 
-    /// The same entry under the id that the agent chose anew. It was given no message under that one.
-    pub async fn change_id(&self, from: &SessionId, to: &SessionId) -> Result<(), CatalogError> {
-        self.shared().change(Change::SetId { from: from.clone(), to: to.clone() }).await
+    /// The agent continues the session under another id of its own, under which it was given no message yet. Our id stays.
+    pub async fn set_agent_session_id(&self, id: &SessionId, agent_id: &AgentSessionId) -> Result<(), CatalogError> {
+        self.shared().change(Change::SetAgentSessionId(id.clone(), agent_id.clone())).await
     }
 
     /// The session was given a message: `lastActiveAt` moves, never back, and the beginning of the message is kept until
@@ -305,12 +307,12 @@ impl Catalog {
         self.shared().touch(id, |touch| touch.unseen = unseen);
     }
 
-    /// Returns when everything said before is on the disk.
+    /// Returns when every change made before is on the disk.
     pub async fn flush(&self) -> Result<(), CatalogError> {
         self.shared().flush().await
     }
 
     fn shared(&self) -> &Shared {
-        &self.office.shared
+        &self.inner.shared
     }
 }

@@ -44,7 +44,7 @@ impl DataDirectory {
     }
 
     /// Makes nothing.
-    pub(crate) fn visit(path: &Path) -> Result<Self, CatalogError> {
+    pub(crate) fn without_creating(path: &Path) -> Result<Self, CatalogError> {
         let path = std::path::absolute(path).map_err(|error| CatalogError::storage(path, error))?;
         Ok(Self { path })
     }

@@ -1,4 +1,4 @@
-//! Why a call to the catalog failed, in the words of the catalog.
+//! Why a call to the catalog failed, in terms of the catalog.
 
 use std::fmt;
 use std::io;
@@ -100,7 +100,7 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
-/// Who holds a data directory, as far as it has said so.
+/// Who holds a data directory, as far as it has reported that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct LockHolder {

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::books::Books;
 use crate::record::{ProjectRecord, SessionRecord};
+use crate::records::Records;
 
 /// The version this build writes, and the newest it can read.
 pub(crate) const FILE_VERSION: u64 = 1;
@@ -55,7 +55,7 @@ impl<R> Default for Contents<R> {
 /// Why nothing at all can be taken from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The version as it is written there: a later build may count in words.
+    /// The version as it is written there: a later build may not use numbers.
     #[error("file version {0} is newer than this build")]
     Newer(String),
     #[error("{0}")]
@@ -125,7 +125,7 @@ fn salvage<R: DeserializeOwned>(list: &RawValue) -> serde_json::Result<(Vec<R>, 
 }
 
 /// The whole file, indented for a person, with a newline at its end.
-pub(crate) fn render(kind: FileKind, books: &Books) -> io::Result<Vec<u8>> {
+pub(crate) fn render(kind: FileKind, records: &Records) -> io::Result<Vec<u8>> {
     #[derive(Serialize)]
     struct Projects<'a> {
         version: u64,
@@ -143,11 +143,11 @@ pub(crate) fn render(kind: FileKind, books: &Books) -> io::Result<Vec<u8>> {
     let version = FILE_VERSION;
     let mut bytes = match kind {
         FileKind::Projects => {
-            let (projects, extra) = (books.projects().collect(), &books.projects_extra);
+            let (projects, extra) = (records.projects().collect(), &records.projects_extra);
             serde_json::to_vec_pretty(&Projects { version, projects, extra })
         }
         FileKind::Sessions => {
-            let (sessions, extra) = (books.sessions(), &books.sessions_extra);
+            let (sessions, extra) = (records.sessions(), &records.sessions_extra);
             serde_json::to_vec_pretty(&Sessions { version, sessions, extra })
         }
     }?;

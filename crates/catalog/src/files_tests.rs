@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::books::Change;
+use crate::records::Change;
 
 const PROJECTS: &str = r#"{"version": 1, "note": {"kept": [1, 2.5, null]}, "projects": [
     {"id": "p1", "path": "/code/app", "name": "app", "addedAt": "2026-11-15T21:15:56.123Z", "colour": "red"},
@@ -14,24 +14,24 @@ const SESSIONS: &str = r#"{"version": 1, "sessions": [
     {"id": "claude-code:b", "projectId": "p2", "cliType": "claude-code", "archived": true, "title": "New Session",
      "lastActiveAt": "2026-11-15T21:15:56.123Z", "createdAt": "2026-11-15T21:15:56.123Z", "pinned": [true]}]}"#;
 
-fn books(projects: &[u8], sessions: &[u8]) -> Option<Books> {
+fn records(projects: &[u8], sessions: &[u8]) -> Option<Records> {
     let (projects, sessions) = (parse_projects(projects).ok()?, parse_sessions(sessions).ok()?);
-    let mut books = Books::default();
-    (books.projects_extra, books.sessions_extra) = (projects.extra, sessions.extra);
+    let mut records = Records::default();
+    (records.projects_extra, records.sessions_extra) = (projects.extra, sessions.extra);
     for project in projects.records {
         // A repeated one is refused, as at every start.
-        let _ = books.apply(&Change::AddProject(Box::new(project)));
+        let _ = records.apply(&Change::AddProject(Box::new(project)));
     }
     for session in sessions.records {
-        let _ = books.insert_session(session);
+        let _ = records.insert_session(session);
     }
-    Some(books)
+    Some(records)
 }
 
 fn check_round_trip(projects: &[u8], sessions: &[u8]) -> bool {
-    let Some(read) = books(projects, sessions) else { return false };
+    let Some(read) = records(projects, sessions) else { return false };
     let rendered = [FileKind::Projects, FileKind::Sessions].map(|kind| render(kind, &read).unwrap());
-    let again = books(&rendered[0], &rendered[1]).unwrap();
+    let again = records(&rendered[0], &rendered[1]).unwrap();
     assert!(read.projects().eq(again.projects()));
     assert_eq!(read.sessions(), again.sessions());
     assert_eq!((&read.projects_extra, &read.sessions_extra), (&again.projects_extra, &again.sessions_extra));

@@ -42,7 +42,7 @@ impl DirectoryLock {
         match take_exclusive(&file) {
             Ok(()) => {
                 let lock = Self { file };
-                lock.say(None);
+                lock.write_address(None);
                 Ok(lock)
             }
             Err(Errno::WOULDBLOCK) => {
@@ -54,7 +54,7 @@ impl DirectoryLock {
     }
 
     /// Names us to whoever comes second. Failing to is no reason to stop: the lock holds without it.
-    pub(crate) fn say(&self, address: Option<&str>) {
+    pub(crate) fn write_address(&self, address: Option<&str>) {
         let holder = LockHolder { pid: Some(std::process::id()), address: address.map(Into::into) };
         let written = serde_json::to_vec(&holder).map_err(io::Error::from).and_then(|mut text| {
             text.push(b'\n');
@@ -87,7 +87,7 @@ fn take_exclusive(file: &File) -> Result<(), Errno> {
         }
         #[expect(
             clippy::disallowed_methods,
-            reason = "the kernel tells nobody when a lock is let go, short of waiting for it without end"
+            reason = "the kernel notifies nobody when a lock is released, short of waiting for it without end"
         )]
         std::thread::sleep(VISIT_TIME);
     }
@@ -119,7 +119,7 @@ pub(crate) fn holder_of(directory: &DataDirectory) -> Result<Option<LockHolder>,
 fn holder(file: &File) -> LockHolder {
     let mut text = Vec::new();
     match file.take(LOCK_BYTES_MAX).read_to_end(&mut text) {
-        // Whatever follows the first line is the rest of an older, longer text that is just being replaced.
+        // Whatever follows the first line is the remainder of an older, longer text that is just being replaced.
         Ok(_) => {
             serde_json::Deserializer::from_slice(&text).into_iter().next().and_then(Result::ok).unwrap_or_default()
         }

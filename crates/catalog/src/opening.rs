@@ -1,23 +1,23 @@
-//! From the files on disk to the books: reading, setting aside what is damaged, and the step up from the earlier build.
+//! From the files on disk to the records: reading, setting aside what is damaged, and the step up from the earlier build.
 //!
-//! Comes in: a locked directory. Goes out: the books, and sentences for the user about anything out of the ordinary.
+//! Comes in: a locked directory. Goes out: the records, and sentences for the user about anything out of the ordinary.
 //! Whatever is about to be replaced is kept under a second name first.
 
 use std::collections::{HashMap, HashSet};
 
 use protocol::ProjectId;
 
-use crate::books::{Books, Change};
 use crate::directory::DataDirectory;
 use crate::error::CatalogError;
 use crate::files::{self, Contents, FILE_VERSION, FileKind, Unreadable};
 use crate::paths;
 use crate::record::ProjectRecord;
+use crate::records::{Change, Records};
 
 /// More than a million sessions. What is longer is not a file of ours.
 pub(crate) const FILE_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-pub(crate) fn read_books(directory: &DataDirectory) -> Result<(Books, Vec<String>), CatalogError> {
+pub(crate) fn read_records(directory: &DataDirectory) -> Result<(Records, Vec<String>), CatalogError> {
     // Both are read before anything is moved: a newer file beside a damaged one leaves both alone.
     let projects = read(directory, FileKind::Projects, files::parse_projects)?;
     let sessions = read(directory, FileKind::Sessions, files::parse_sessions)?;
@@ -34,23 +34,23 @@ pub(crate) fn read_books(directory: &DataDirectory) -> Result<(Books, Vec<String
         }
     }
 
-    let mut books = Books::default();
-    books.projects_extra = projects.extra;
-    books.sessions_extra = sessions.extra;
+    let mut records = Records::default();
+    records.projects_extra = projects.extra;
+    records.sessions_extra = sessions.extra;
     for project in projects.records {
-        if let Err(error) = books.apply(&Change::AddProject(Box::new(project))) {
+        if let Err(error) = records.apply(&Change::AddProject(Box::new(project))) {
             projects.unreadable.push(error.to_string());
         }
     }
     for session in sessions.records {
-        if let Err(error) = books.insert_session(session) {
+        if let Err(error) = records.insert_session(session) {
             sessions.unreadable.push(error.to_string());
         }
     }
     // Sessions first: a crash between the two leaves the earlier projects to be upgraded again, to the same ids.
-    opening.save(FileKind::Sessions, &books, sessions.earlier, moved, &sessions.unreadable)?;
-    opening.save(FileKind::Projects, &books, projects.earlier, false, &projects.unreadable)?;
-    Ok((books, opening.notices))
+    opening.save(FileKind::Sessions, &records, sessions.earlier, moved, &sessions.unreadable)?;
+    opening.save(FileKind::Projects, &records, projects.earlier, false, &projects.unreadable)?;
+    Ok((records, opening.notices))
 }
 
 /// `Ok(None)`: there is no such file. `Ok(Some(Err(…)))`: it is damaged, and how.
@@ -95,11 +95,11 @@ impl Opening<'_> {
         }
     }
 
-    /// Writes a file anew if what is in the books is not what is in the file.
+    /// Writes the file again if the records differ from it.
     fn save(
         &mut self,
         kind: FileKind,
-        books: &Books,
+        records: &Records,
         earlier: bool,
         moved: bool,
         unreadable: &[String],
@@ -112,7 +112,7 @@ impl Opening<'_> {
                 count => format!("{count} entries"),
             };
             self.notice(format!(
-                "{entries} of {name} could not be read ({reason}). The rest was kept; the file as it was is {copy} in {}.",
+                "{entries} of {name} could not be read ({reason}). The other entries were kept; the file as it was is {copy} in {}.",
                 self.directory.path().display()
             ));
         } else if earlier {
@@ -125,7 +125,7 @@ impl Opening<'_> {
             return Ok(());
         }
         let bytes =
-            files::render(kind, books).map_err(|error| CatalogError::storage(&self.directory.file(name), error))?;
+            files::render(kind, records).map_err(|error| CatalogError::storage(&self.directory.file(name), error))?;
         self.directory.replace(name, &bytes)
     }
 

@@ -23,7 +23,7 @@ impl UserName {
         Self { uid, name: name_in(&users, uid) }
     }
 
-    /// For a sentence that has said the number already.
+    /// For a sentence that names the number already.
     pub fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| format!("user {}", self.uid))
     }

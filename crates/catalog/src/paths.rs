@@ -14,7 +14,7 @@ pub(crate) const PATH_BYTES_MAX: usize = 4096;
 /// The canonical path of a directory that is there and can be read. May wait for a slow disk.
 pub(crate) fn resolve(typed: &str) -> Result<String, CatalogError> {
     let invalid = || CatalogError::PathInvalid(typed.into());
-    // A name may end in a blank; far more often the blank came along with the paste.
+    // A name may end in a blank; usually the blank came along with the paste.
     readable_directory(typed).or_else(|| readable_directory(typed.trim())).ok_or_else(invalid)
 }
 

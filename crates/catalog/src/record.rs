@@ -1,14 +1,14 @@
-//! One project and one session, as they are kept.
+//! One project and one session, as they are saved.
 //!
 //! Fields we do not know ride along in `extra`: a newer build, or a person, may have put them there.
 
 use std::collections::BTreeMap;
 
-use protocol::{CliType, Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
+use protocol::{AgentSessionId, CliType, Project, ProjectDefaults, ProjectId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ending::{LastTurn, Unseen, lenient};
+use crate::last_turn::{LastTurn, Unseen, lenient};
 use crate::usage::UsageByDay;
 
 /// The title of a session until its first message.
@@ -22,7 +22,7 @@ pub struct ProjectRecord {
     pub path: String,
     pub name: String,
     pub added_at: Timestamp,
-    /// What its new sessions begin with. It came later than the rest.
+    /// What its new sessions begin with. Older files do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<DefaultsRecord>,
     #[serde(flatten)]
@@ -49,7 +49,7 @@ impl ProjectRecord {
         }
     }
 
-    /// Says whether that made a difference. What a newer build keeps beside them stays, as long as there are any.
+    /// Returns whether that made a difference. What a newer build keeps beside them stays, as long as there are any.
     pub(crate) fn set_defaults(&mut self, defaults: Option<&ProjectDefaults>) -> bool {
         let extra = self.defaults.as_ref().map(|record| record.extra.clone()).unwrap_or_default();
         let defaults = defaults.map(|defaults| DefaultsRecord { defaults: defaults.clone(), extra });
@@ -63,20 +63,24 @@ impl ProjectRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "Written")]
 pub struct SessionRecord {
+    /// Formed once, from the agent's first id for the session. It never changes.
     pub id: SessionId,
+    /// The agent's present id for the session, where that is not the one that `id` was formed from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_session_id: Option<AgentSessionId>,
     pub project_id: ProjectId,
     pub cli_type: CliType,
-    /// Not listed any more; kept all the same.
+    /// Not listed any more, but not deleted.
     pub archived: bool,
     pub title: String,
     /// Moves on send and on the end of a turn, never on open, and never back.
     pub last_active_at: Timestamp,
     pub created_at: Timestamp,
-    /// Whether a first prompt was ever sent. Before that the session is on no agent's disk.
+    /// Whether a prompt was ever sent under the agent's present id. Before that the session is on no agent's disk.
     pub prompted: bool,
-    /// The switches of the agent (its mode, its model, …) as the user has set them; not those that are as the agent has them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub chosen_options: BTreeMap<String, String>,
+    /// The options of the agent (its mode, its model, …) that the user has set; not those that have the agent's default.
+    #[serde(rename = "chosenOptions", skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
     /// The beginning of the message that the agent is working on. One that is here at a start was cut short with the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<String>,
@@ -92,18 +96,19 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
-    /// A session that was created this moment and has not been spoken to.
+    /// A session that was created this moment and was given no message yet.
     pub fn new(id: SessionId, project_id: ProjectId, now: Timestamp) -> Self {
         Self {
             cli_type: id.cli_type(),
             id,
+            agent_session_id: None,
             project_id,
             archived: false,
             title: NEW_SESSION_TITLE.into(),
             last_active_at: now,
             created_at: now,
             prompted: false,
-            chosen_options: BTreeMap::new(),
+            options: BTreeMap::new(),
             unanswered: None,
             unseen: None,
             last_turn: None,
@@ -111,13 +116,19 @@ impl SessionRecord {
             extra: Map::new(),
         }
     }
+
+    /// The id by which its agent knows it now.
+    pub fn current_agent_id(&self) -> AgentSessionId {
+        self.agent_session_id.clone().unwrap_or_else(|| self.id.agent_session_id())
+    }
 }
 
-/// A session as a file may hold it: `prompted` and what follows it came later than the rest.
+/// A session as a file may hold it: `prompted`, what follows it, and `agent_session_id` are missing in older files.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
     id: SessionId,
+    agent_session_id: Option<AgentSessionId>,
     project_id: ProjectId,
     cli_type: CliType,
     archived: bool,
@@ -125,8 +136,8 @@ struct Written {
     last_active_at: Timestamp,
     created_at: Timestamp,
     prompted: Option<bool>,
-    #[serde(default)]
-    chosen_options: BTreeMap<String, String>,
+    #[serde(default, rename = "chosenOptions")]
+    options: BTreeMap<String, String>,
     unanswered: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     unseen: Option<Unseen>,
@@ -141,16 +152,17 @@ struct Written {
 impl From<Written> for SessionRecord {
     fn from(written: Written) -> Self {
         Self {
-            // A title comes from the first message, so one that is still the default was never spoken to.
+            // A title comes from the first message, so one that is still the default was given no message.
             prompted: written.prompted.unwrap_or(written.title != NEW_SESSION_TITLE),
             id: written.id,
+            agent_session_id: written.agent_session_id,
             project_id: written.project_id,
             cli_type: written.cli_type,
             archived: written.archived,
             title: written.title,
             last_active_at: written.last_active_at,
             created_at: written.created_at,
-            chosen_options: written.chosen_options,
+            options: written.options,
             unanswered: written.unanswered,
             unseen: written.unseen,
             last_turn: written.last_turn,

@@ -26,7 +26,7 @@ pub(crate) fn token(directory: &DataDirectory) -> Result<(String, Vec<String>), 
                     path.display()
                 ));
             }
-            return Ok((found, told(notices)));
+            return Ok((found, logged(notices)));
         }
         // An empty or shortened secret must never open the door.
         let aside = directory.set_aside(TOKEN_FILE, "damaged")?;
@@ -38,10 +38,10 @@ pub(crate) fn token(directory: &DataDirectory) -> Result<(String, Vec<String>), 
     }
     let token = random_secret().map_err(storage)?;
     directory.replace(TOKEN_FILE, format!("{token}\n").as_bytes())?;
-    Ok((token, told(notices)))
+    Ok((token, logged(notices)))
 }
 
-fn told(notices: Vec<String>) -> Vec<String> {
+fn logged(notices: Vec<String>) -> Vec<String> {
     notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     notices
 }
@@ -57,7 +57,7 @@ fn read(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
     }
 }
 
-/// The secret as it lies there; none is made, and nothing is mended.
+/// The secret as it lies there; none is made, and nothing is repaired.
 pub(crate) fn known(directory: &DataDirectory) -> Result<Option<String>, CatalogError> {
     let Some(bytes) = directory.read(TOKEN_FILE, TOKEN_FILE_BYTES_MAX)? else { return Ok(None) };
     Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|text| is_token(text)))
@@ -78,7 +78,7 @@ pub fn random_secret() -> io::Result<String> {
     }))
 }
 
-/// A backup or a careless copy may have opened it to others. Says whether it was so.
+/// A backup or a careless copy may have opened it to others. Returns whether it was so.
 fn keep_private(directory: &DataDirectory) -> io::Result<bool> {
     let path = directory.file(TOKEN_FILE);
     let mode = fs::metadata(&path)?.permissions().mode();

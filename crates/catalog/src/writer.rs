@@ -1,9 +1,9 @@
 //! The one writer: a thread that turns waiting changes into files.
 //!
 //! Comes in: changes, each with somebody waiting for the answer, and sessions that were touched. Goes out: the two files,
-//! the answers, and the books that everybody reads. All changes that wait while a write is under way share the next one.
+//! the answers, and the records that everybody reads. All changes that wait while a write is under way share the next one.
 //!
-//! A change is visible, and answered, only when it is on the disk. If the write fails nothing of it is: the books are as
+//! A change is visible, and answered, only when it is on the disk. If the write fails nothing of it is: the records are as
 //! they were and every change in that write gets the error. A touch is visible at once, is saved soon, and stays to be
 //! saved if that fails.
 
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use protocol::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::books::{Books, Change, Touch};
 use crate::directory::DataDirectory;
 use crate::error::CatalogError;
 use crate::files::{self, FileKind};
 use crate::lock::DirectoryLock;
+use crate::records::{Change, Records, Touch};
 
 /// Changes that may wait for the disk. Whoever comes after them waits for a place, at no cost but its own.
 const WAITING_MAX: usize = 1024;
@@ -32,16 +32,16 @@ const RETRY_LAG: Duration = Duration::from_secs(5);
 pub(crate) struct Shared {
     pub(crate) directory: DataDirectory,
     pub(crate) lock: DirectoryLock,
-    desk: Mutex<Desk>,
-    bell: Condvar,
+    state: Mutex<WriterState>,
+    wake: Condvar,
     room: Arc<Semaphore>,
 }
 
 /// Held for moments only, and never during a write.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) books: Books,
-    waiting: Vec<Waiting>,
+pub(crate) struct WriterState {
+    pub(crate) records: Records,
+    waiting: Vec<PendingWrite>,
     touched: HashSet<SessionId>,
     /// Set while `touched` is not empty.
     touches_due: Option<Instant>,
@@ -51,23 +51,23 @@ pub(crate) struct Desk {
 }
 
 #[derive(Debug)]
-struct Waiting {
-    request: Request,
-    /// Given back when the writer takes the request up, not when its caller loses patience.
+struct PendingWrite {
+    request: WriteRequest,
+    /// Given back when the writer takes the request, not when its caller stops waiting.
     _place: OwnedSemaphorePermit,
     answer: oneshot::Sender<Result<(), CatalogError>>,
 }
 
 #[derive(Debug)]
-enum Request {
+enum WriteRequest {
     Change(Box<Change>),
     Flush,
 }
 
 impl Shared {
-    pub(crate) fn new(directory: DataDirectory, lock: DirectoryLock, books: Books) -> Self {
-        let desk = Desk {
-            books,
+    pub(crate) fn new(directory: DataDirectory, lock: DirectoryLock, records: Records) -> Self {
+        let state = WriterState {
+            records,
             waiting: Vec::new(),
             touched: HashSet::new(),
             touches_due: None,
@@ -77,106 +77,101 @@ impl Shared {
         Self {
             directory,
             lock,
-            desk: Mutex::new(desk),
-            bell: Condvar::new(),
+            state: Mutex::new(state),
+            wake: Condvar::new(),
             room: Arc::new(Semaphore::new(WAITING_MAX)),
         }
     }
 
-    pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
-        // The books are changed by whole changes only, so they are sound even if somebody panicked.
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> MutexGuard<'_, WriterState> {
+        // The records are changed by whole changes only, so they are sound even if somebody panicked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) async fn change(&self, change: Change) -> Result<(), CatalogError> {
-        self.request(Request::Change(Box::new(change))).await
+        self.request(WriteRequest::Change(Box::new(change))).await
     }
 
     pub(crate) async fn flush(&self) -> Result<(), CatalogError> {
-        self.request(Request::Flush).await
+        self.request(WriteRequest::Flush).await
     }
 
     pub(crate) fn touch(&self, id: &SessionId, change: impl FnOnce(&mut Touch)) {
-        let mut desk = self.desk();
-        let Some(mut touch) = desk.books.session(id).map(Touch::of) else { return };
+        let mut state = self.state();
+        let Some(mut touch) = state.records.session(id).map(Touch::of) else { return };
         change(&mut touch);
-        if desk.books.touch(id, &touch) {
-            desk.touched.insert(id.clone());
-            if desk.touches_due.is_none() {
-                desk.touches_due = Some(Instant::now() + TOUCH_LAG);
-                self.bell.notify_one();
+        if state.records.touch(id, &touch) {
+            state.touched.insert(id.clone());
+            if state.touches_due.is_none() {
+                state.touches_due = Some(Instant::now() + TOUCH_LAG);
+                self.wake.notify_one();
             }
         }
     }
 
     pub(crate) fn stop(&self) {
-        self.desk().stopping = true;
-        self.bell.notify_one();
+        self.state().stopping = true;
+        self.wake.notify_one();
     }
 
     /// Once asked, a change happens even if the one who asked does not wait for the answer.
-    async fn request(&self, request: Request) -> Result<(), CatalogError> {
+    async fn request(&self, request: WriteRequest) -> Result<(), CatalogError> {
         let place = Arc::clone(&self.room).acquire_owned().await.map_err(|_| CatalogError::Stopped)?;
         let (answer, answered) = oneshot::channel();
         {
-            let mut desk = self.desk();
-            if desk.stopped {
+            let mut state = self.state();
+            if state.stopped {
                 return Err(CatalogError::Stopped);
             }
-            desk.waiting.push(Waiting { request, _place: place, answer });
+            state.waiting.push(PendingWrite { request, _place: place, answer });
         }
-        self.bell.notify_one();
+        self.wake.notify_one();
         answered.await.unwrap_or(Err(CatalogError::Stopped))
     }
 
     /// Blocks until there is something to write; `None` when all is written and the catalog stops.
-    fn next_batch(&self) -> Option<Batch> {
-        let mut desk = self.desk();
+    fn next_batch(&self) -> Option<WriteBatch> {
+        let mut state = self.state();
         loop {
-            let due = desk.touches_due.map(|due| due.saturating_duration_since(Instant::now()));
-            if !desk.waiting.is_empty() || due == Some(Duration::ZERO) || (desk.stopping && due.is_some()) {
-                return Some(desk.take_batch());
+            let due = state.touches_due.map(|due| due.saturating_duration_since(Instant::now()));
+            if !state.waiting.is_empty() || due == Some(Duration::ZERO) || (state.stopping && due.is_some()) {
+                return Some(state.take_batch());
             }
-            if desk.stopping {
+            if state.stopping {
                 return None;
             }
-            desk = match due {
+            state = match due {
                 Some(wait) => {
-                    self.bell.wait_timeout(desk, wait).map_or_else(|dead| dead.into_inner().0, |(desk, _)| desk)
+                    self.wake.wait_timeout(state, wait).map_or_else(|dead| dead.into_inner().0, |(state, _)| state)
                 }
-                None => self.bell.wait(desk).unwrap_or_else(PoisonError::into_inner),
+                None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
     }
 }
 
 /// All that one round of writing takes on.
-struct Batch {
-    waiting: Vec<Waiting>,
+struct WriteBatch {
+    waiting: Vec<PendingWrite>,
     touched: Vec<(SessionId, Touch)>,
     stopping: bool,
 }
 
-impl Desk {
-    fn take_batch(&mut self) -> Batch {
+impl WriterState {
+    fn take_batch(&mut self) -> WriteBatch {
         self.touches_due = None;
         let touched = std::mem::take(&mut self.touched)
             .into_iter()
-            .filter_map(|id| self.books.session(&id).map(Touch::of).map(|touch| (id, touch)))
+            .filter_map(|id| self.records.session(&id).map(Touch::of).map(|touch| (id, touch)))
             .collect();
-        Batch { waiting: std::mem::take(&mut self.waiting), touched, stopping: self.stopping }
+        WriteBatch { waiting: std::mem::take(&mut self.waiting), touched, stopping: self.stopping }
     }
 
     /// What is on the disk now becomes what everybody sees.
     fn publish(&mut self, changes: &[Change]) {
         for change in changes {
-            if let Err(error) = self.books.apply(change) {
+            if let Err(error) = self.records.apply(change) {
                 tracing::error!(%error, ?change, "a change that was written cannot be shown");
-            }
-            if let Change::SetId { from, to } = change
-                && self.touched.remove(from)
-            {
-                self.touched.insert(to.clone());
             }
         }
     }
@@ -185,13 +180,13 @@ impl Desk {
 /// The thread's own state.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
-    /// The books as they will be after the write under way; otherwise the same as the ones everybody reads.
-    draft: Books,
+    /// The records as they will be after the write under way; otherwise the same as the ones everybody reads.
+    draft: Records,
 }
 
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let draft = shared.desk().books.clone();
+        let draft = shared.state().records.clone();
         Self { shared, draft }
     }
 
@@ -199,18 +194,18 @@ impl Writer {
         while let Some(batch) = self.shared.next_batch() {
             let stopping = batch.stopping;
             self.commit(batch);
-            if stopping && self.shared.desk().waiting.is_empty() {
+            if stopping && self.shared.state().waiting.is_empty() {
                 break;
             }
         }
     }
 
-    fn commit(&mut self, batch: Batch) {
+    fn commit(&mut self, batch: WriteBatch) {
         let (mut projects, mut sessions, mut flushes) = (Vec::new(), Vec::new(), Vec::new());
-        for Waiting { request, answer, .. } in batch.waiting {
+        for PendingWrite { request, answer, .. } in batch.waiting {
             match request {
-                Request::Flush => flushes.push(answer),
-                Request::Change(change) => match change.file() {
+                WriteRequest::Flush => flushes.push(answer),
+                WriteRequest::Change(change) => match change.file() {
                     FileKind::Projects => projects.push((*change, answer)),
                     FileKind::Sessions => sessions.push((*change, answer)),
                 },
@@ -247,7 +242,7 @@ impl Writer {
         }
         let written = if differs { self.write(kind) } else { Ok(()) };
         match &written {
-            Ok(()) => self.shared.desk().publish(&changes),
+            Ok(()) => self.shared.state().publish(&changes),
             Err(error) => {
                 tracing::error!(error = error as &dyn std::error::Error, "could not save {}", kind.name());
                 self.take_back(touched);
@@ -268,11 +263,11 @@ impl Writer {
     }
 
     fn take_back(&mut self, touched: Vec<(SessionId, Touch)>) {
-        let mut desk = self.shared.desk();
-        self.draft = desk.books.clone();
+        let mut state = self.shared.state();
+        self.draft = state.records.clone();
         if !touched.is_empty() {
-            desk.touched.extend(touched.into_iter().map(|(id, _)| id));
-            desk.touches_due = Some(Instant::now() + RETRY_LAG);
+            state.touched.extend(touched.into_iter().map(|(id, _)| id));
+            state.touches_due = Some(Instant::now() + RETRY_LAG);
         }
     }
 }
@@ -280,10 +275,10 @@ impl Writer {
 impl Drop for Writer {
     /// Also when a panic ends the thread: nobody may wait for an answer that cannot come.
     fn drop(&mut self) {
-        let mut desk = self.shared.desk();
-        desk.stopped = true;
-        desk.waiting.clear();
-        drop(desk);
+        let mut state = self.shared.state();
+        state.stopped = true;
+        state.waiting.clear();
+        drop(state);
         self.shared.room.close();
     }
 }

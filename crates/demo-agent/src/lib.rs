@@ -1,11 +1,11 @@
 //! The built-in demo agent: an ACP agent over stdio with no model behind it.
 //!
-//! Comes in: protocol lines on stdin. Goes out: protocol lines on stdout. Words in a prompt choose what it shows; `/help`
-//! lists them. Its sessions are files, so they survive a restart. Kept out: the network, a model, and the user's files:
-//! it shows changes and commands, and makes none.
+//! Comes in: protocol lines on stdin. Goes out: protocol lines on stdout. Words in a prompt select what it shows;
+//! `/help` lists them. Its sessions are files, so they survive a restart. Kept out: the network, a model, and the
+//! user's files: it shows changes and commands, but makes none.
 
-mod desk;
-mod scenes;
+mod acp_connection;
+mod prompt_scripts;
 mod sessions;
 mod texts;
 
@@ -16,19 +16,19 @@ use std::time::Duration;
 
 use agent_process::framing::LineFramer;
 
-use self::desk::Desk;
+use self::acp_connection::AcpConnection;
 use self::sessions::Sessions;
 
-/// Milliseconds between two words; for those who measure or are in a hurry.
+/// The delay between two words in milliseconds, for measurements and tests.
 const PACE_VARIABLE: &str = "LIMINAL_DEMO_PACE_MS";
 const PACE_DEFAULT: Duration = Duration::from_millis(18);
 /// Prompts are small; a line beyond this is not one.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Serves stdin until it ends.
+/// Handles stdin until it ends.
 pub fn run() -> ExitCode {
     let pace = std::env::var(PACE_VARIABLE).ok().and_then(|text| text.parse().ok()).map(Duration::from_millis);
-    let desk = Arc::new(Desk::new(Sessions::open(), pace.unwrap_or(PACE_DEFAULT)));
+    let connection = Arc::new(AcpConnection::new(Sessions::open(), pace.unwrap_or(PACE_DEFAULT)));
     let mut framer = LineFramer::new(LINE_BYTES_MAX);
     let mut stdin = std::io::stdin().lock();
     let mut buffer = vec![0; 64 * 1024];
@@ -45,7 +45,7 @@ pub fn run() -> ExitCode {
         while let Some(line) = framer.next_line() {
             match line {
                 Ok(line) if line.is_blank() => {}
-                Ok(line) => desk.hear(&line.to_str_lossy()),
+                Ok(line) => connection.on_line(&line.to_str_lossy()),
                 Err(error) => eprintln!("{error}"),
             }
         }

@@ -1,7 +1,7 @@
-//! Sessions as files: what was asked, what was said and how it ended, one line each, to be told again.
+//! Sessions as files: prompts, answers and how each turn ended, one line each, to be replayed.
 //!
-//! Comes in: lines, each written before it is said, so that nothing a user saw is lost with the program. Goes out: the
-//! updates that tell all of it again. A prompt that no end follows was interrupted, and is told so.
+//! Comes in: lines, each written before it is sent, so that nothing a user saw is lost with the program. Goes out: the
+//! updates that replay all of it. A prompt that no end follows was interrupted, and is replayed as such.
 
 use std::cell::Cell;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
@@ -23,13 +23,13 @@ const FILE_MODE: u32 = 0o600;
 #[derive(Debug)]
 pub(crate) struct Sessions(Option<PathBuf>);
 
-/// A session update as it was said: it is only said again, so nobody reads it into types.
+/// A session update as it was sent: it is only sent again, so nobody reads it into types.
 pub(crate) type Update = serde_json::Map<String, Value>;
 
 /// A line of the file: when, and one of the other fields.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Line {
+pub(crate) struct SessionFileEntry {
     #[serde(default)]
     at_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,15 +90,15 @@ impl Sessions {
     }
 
     /// Whether it was ever spoken to.
-    pub(crate) fn has_past(&self, session: &str) -> bool {
+    pub(crate) fn has_history(&self, session: &str) -> bool {
         self.path(session).is_some_and(|path| path.exists())
     }
 
-    /// What was said, and how it is set. None for a session that never was spoken to.
-    pub(crate) fn past(&self, session: &str) -> Option<(Vec<Update>, Settings)> {
+    /// The conversation, and how it is set. None for a session that never was spoken to.
+    pub(crate) fn history(&self, session: &str) -> Option<(Vec<Update>, Settings)> {
         let text = std::fs::read_to_string(self.path(session)?).ok()?;
         let settings = text.lines().rev().find_map(|line| read(line)?.settings);
-        Some((told_again(&text), settings.unwrap_or_default()))
+        Some((replay(&text), settings.unwrap_or_default()))
     }
 
     /// Ids are ours; one of another form is nobody's.
@@ -123,32 +123,32 @@ fn append_to(path: &Path) -> std::io::Result<File> {
 #[derive(Debug)]
 pub(crate) struct Record {
     file: Option<File>,
-    /// Told once; the words go on without it.
+    /// Reported once; the answer goes on without it.
     failed: Cell<bool>,
 }
 
 impl Record {
     pub(crate) fn prompt(&self, prompt: &str) {
-        self.write(Line { prompt: Some(prompt.to_owned()), ..Line::default() });
+        self.write(SessionFileEntry { prompt: Some(prompt.to_owned()), ..SessionFileEntry::default() });
     }
 
     pub(crate) fn update(&self, update: &acp::SessionUpdate) {
         if let Ok(Value::Object(update)) = serde_json::to_value(update) {
-            self.write(Line { update: Some(update), ..Line::default() });
+            self.write(SessionFileEntry { update: Some(update), ..SessionFileEntry::default() });
         }
     }
 
     pub(crate) fn end(&self, end: End) {
-        self.write(Line { end: Some(end), ..Line::default() });
+        self.write(SessionFileEntry { end: Some(end), ..SessionFileEntry::default() });
     }
 
     pub(crate) fn settings(&self, settings: &Settings) {
-        self.write(Line { settings: Some(settings.clone()), ..Line::default() });
+        self.write(SessionFileEntry { settings: Some(settings.clone()), ..SessionFileEntry::default() });
     }
 
-    fn write(&self, line: Line) {
+    fn write(&self, line: SessionFileEntry) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let line = Line { at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ..line };
+        let line = SessionFileEntry { at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ..line };
         let Some(mut file) = self.file.as_ref().filter(|_| !self.failed.get()) else { return };
         let written = serde_json::to_string(&line)
             .map_err(std::io::Error::from)
@@ -161,46 +161,46 @@ impl Record {
 }
 
 /// The updates that bring the file's conversation back.
-fn told_again(text: &str) -> Vec<Update> {
-    let mut told: Vec<Update> = Vec::new();
-    let (mut is_open, mut said_at) = (false, 0);
+fn replay(text: &str) -> Vec<Update> {
+    let mut updates: Vec<Update> = Vec::new();
+    let (mut is_open, mut last_at) = (false, 0);
     for line in text.lines() {
         let Some(line) = read(line) else { continue };
         if let Some(prompt) = line.prompt {
             if is_open {
-                told.push(interruption(said_at));
+                updates.push(interruption(last_at));
             }
             is_open = true;
-            told.push(dated(words("user_message_chunk", &prompt), line.at_ms));
+            updates.push(dated(text_update("user_message_chunk", &prompt), line.at_ms));
         }
         if let Some(update) = line.update {
-            let joined = told.last_mut().is_some_and(|last| join(last, &update));
+            let joined = updates.last_mut().is_some_and(|last| join(last, &update));
             if !joined {
-                told.push(dated(update, line.at_ms));
+                updates.push(dated(update, line.at_ms));
             }
         }
-        said_at = line.at_ms;
+        last_at = line.at_ms;
         let Some(end) = line.end else { continue };
         is_open = false;
         match end {
             End::Finished => {}
-            End::Cancelled => told.push(interruption(said_at)),
-            End::Failed => told.push(failure(texts::FAILURE, said_at)),
-            End::Crashed => told.push(failure(texts::CRASH, said_at)),
+            End::Cancelled => updates.push(interruption(last_at)),
+            End::Failed => updates.push(failure(texts::FAILURE, last_at)),
+            End::Crashed => updates.push(failure(texts::CRASH, last_at)),
         }
     }
     if is_open {
-        told.push(interruption(said_at));
+        updates.push(interruption(last_at));
     }
-    told
+    updates
 }
 
-fn words(kind: &str, text: &str) -> Update {
+fn text_update(kind: &str, text: &str) -> Update {
     let content = json!({"type": "text", "text": text});
     Update::from_iter([("sessionUpdate".to_owned(), kind.into()), ("content".to_owned(), content)])
 }
 
-/// Says when it was. The protocol leaves `_meta` for such things.
+/// Adds when it was. The protocol leaves `_meta` for such things.
 fn dated(mut update: Update, at_ms: u64) -> Update {
     if at_ms > 0 {
         let meta = update.entry("_meta").or_insert_with(|| json!({}));
@@ -215,16 +215,16 @@ fn dated(mut update: Update, at_ms: u64) -> Update {
 }
 
 /// The first versions wrote bare updates. What is no line, as the last one of a program that was killed, is passed over.
-fn read(line: &str) -> Option<Line> {
+fn read(line: &str) -> Option<SessionFileEntry> {
     let bare = |line| serde_json::from_str(line).ok().filter(|update: &Update| update.contains_key("sessionUpdate"));
     serde_json::from_str(line)
         .ok()
-        .or_else(|| bare(line).map(|update| Line { update: Some(update), ..Line::default() }))
+        .or_else(|| bare(line).map(|update| SessionFileEntry { update: Some(update), ..SessionFileEntry::default() }))
 }
 
-/// The protocol has no word for it in a replay. This is what Claude Code leaves where it was stopped, and clients know it.
+/// The protocol has no update for it in a replay. This is what Claude Code leaves where it was stopped, and clients know it.
 fn interruption(at_ms: u64) -> Update {
-    dated(words("user_message_chunk", "[Request interrupted by user]"), at_ms)
+    dated(text_update("user_message_chunk", "[Request interrupted by user]"), at_ms)
 }
 
 /// Nor has it one for this. Liminal Builder reads it in `_meta`; to other clients it says nothing.
@@ -234,7 +234,7 @@ fn failure(message: &str, at_ms: u64) -> Update {
     dated(Update::from_iter(update), at_ms)
 }
 
-/// A text that came word by word is told in one piece.
+/// A text that came word by word is replayed in one piece.
 fn join(last: &mut Update, next: &Update) -> bool {
     let is_text = |update: &Update| {
         matches!(
@@ -259,36 +259,36 @@ fn join(last: &mut Update, next: &Update) -> bool {
 mod tests {
     use super::*;
 
-    fn words_of(update: &Update) -> &str {
+    fn text_of(update: &Update) -> &str {
         match update.get("content") {
             Some(content) => content["text"].as_str().unwrap(),
             None => update["_meta"]["liminal"]["turnFailed"].as_str().unwrap(),
         }
     }
 
-    fn all_words(told: &[Update]) -> Vec<&str> {
-        told.iter().map(words_of).collect()
+    fn all_texts(updates: &[Update]) -> Vec<&str> {
+        updates.iter().map(text_of).collect()
     }
 
-    const SAYS: &str =
+    const CHUNK: &str =
         r#"{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"so "},"messageId":"m"}}"#;
 
     #[test]
-    fn a_prompt_without_an_end_is_told_as_interrupted_with_all_that_was_said() {
+    fn a_prompt_without_an_end_is_replayed_as_interrupted_with_all_that_was_sent() {
         let half = r#"{"update":{"sessionUpdate":"agent_mess"#;
-        let text = format!("{{\"prompt\":\"one\"}}\n{SAYS}\n{SAYS}\n{half}\n{{\"prompt\":\"two\"}}\n{SAYS}");
+        let text = format!("{{\"prompt\":\"one\"}}\n{CHUNK}\n{CHUNK}\n{half}\n{{\"prompt\":\"two\"}}\n{CHUNK}");
         let interrupted = "[Request interrupted by user]";
-        assert_eq!(all_words(&told_again(&text)), ["one", "so so ", interrupted, "two", "so ", interrupted]);
+        assert_eq!(all_texts(&replay(&text)), ["one", "so so ", interrupted, "two", "so ", interrupted]);
     }
 
     #[test]
-    fn every_end_is_told() {
+    fn every_end_is_replayed() {
         let ends = ["finished", "cancelled", "failed", "crashed"];
         let text = ends.map(|end| format!("{{\"prompt\":\"{end}\"}}\n{{\"end\":\"{end}\"}}"));
-        let told = told_again(&text.join("\n"));
+        let updates = replay(&text.join("\n"));
         let interrupted = "[Request interrupted by user]";
         assert_eq!(
-            all_words(&told),
+            all_texts(&updates),
             ["finished", "cancelled", interrupted, "failed", texts::FAILURE, "crashed", texts::CRASH]
         );
     }
@@ -298,6 +298,6 @@ mod tests {
         let user = r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"hello"}}"#;
         let agent =
             r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I am"},"messageId":"m"}"#;
-        assert_eq!(all_words(&told_again(&format!("{user}\n{agent}\n"))), ["hello", "I am"]);
+        assert_eq!(all_texts(&replay(&format!("{user}\n{agent}\n"))), ["hello", "I am"]);
     }
 }

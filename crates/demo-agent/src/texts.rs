@@ -1,4 +1,4 @@
-//! What the demo agent has to say.
+//! The texts of the demo agent.
 
 /// Slash commands, which are also the words that choose a scene.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
@@ -97,7 +97,7 @@ what it is for: to scroll, to be stopped, and to go on where it was.";
 
 pub(crate) const FAILURE: &str = "The demo agent was asked to fail.";
 
-/// As Liminal Builder says it when it happens.
+/// As Liminal Builder writes it when it happens.
 pub(crate) const CRASH: &str = "Demo agent stopped unexpectedly";
 
 pub(crate) type Choice = (&'static str, &'static str, &'static str);

@@ -20,9 +20,9 @@ use crate::settings::Agents;
 pub(crate) use probe::advice;
 pub(crate) use setup::FileAgents;
 
-/// A wrong command line is the user's to mend at once. A wrong entry of `agents.json` costs that agent alone, a file
-/// that cannot be read all of them, and either is reported in `notices`. Nothing is started here. `file` is
-/// `agents.json`, as far as there is one.
+/// A wrong command line is an error at the start, for the user to fix. A wrong entry of `agents.json` disables that
+/// agent only, an unreadable file all of them, and either is reported in `notices`. Nothing is started here. `file` is
+/// the text of `agents.json`, if there is one.
 pub(crate) fn registry(
     settings: &Agents,
     data_dir: &Path,
@@ -65,7 +65,7 @@ fn acp_settings(settings: &Agents) -> AcpSettings {
     AcpSettings {
         start_timeout: Duration::from_millis(settings.acp_start_timeout_ms),
         silence_after: Duration::from_millis(settings.acp_prompt_timeout_ms),
-        // With the time to cancel its turns, less than the server has to stop.
+        // Together with the time to cancel its turns, less than the stop time of the server.
         stop: StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_millis(1_500) },
         idle: idle(settings),
         ..AcpSettings::default()
@@ -123,7 +123,7 @@ fn configured(file: Result<Option<String>, CatalogError>) -> anyhow::Result<Conf
     Ok(parse_agents(&text)?)
 }
 
-/// What a person types to start an agent by hand.
+/// The command that starts an agent manually.
 pub(crate) fn command_line(
     settings: &Agents,
     file: Result<Option<String>, CatalogError>,
@@ -141,12 +141,12 @@ pub(crate) fn command_line(
 
 /// As a person types it in a terminal.
 fn line_of(command: &AgentCommand) -> String {
-    let words = std::iter::once(&command.program).chain(&command.args);
-    let quoted = words.map(|word| {
-        let word = word.to_string_lossy();
-        match word.contains(|letter: char| !letter.is_ascii_alphanumeric() && !"-_./:=@+,%".contains(letter)) {
-            true => format!("'{}'", word.replace('\'', r"'\''")),
-            false => word.into_owned(),
+    let args = std::iter::once(&command.program).chain(&command.args);
+    let quoted = args.map(|arg| {
+        let arg = arg.to_string_lossy();
+        match arg.contains(|letter: char| !letter.is_ascii_alphanumeric() && !"-_./:=@+,%".contains(letter)) {
+            true => format!("'{}'", arg.replace('\'', r"'\''")),
+            false => arg.into_owned(),
         }
     });
     quoted.collect::<Vec<_>>().join(" ")

@@ -13,12 +13,12 @@ const OPENER: &str = "open";
 #[cfg(not(target_os = "macos"))]
 const OPENER: &str = "xdg-open";
 
-/// Should it be opened without being asked? Only where a person sits in front of a screen.
+/// Whether to open it without a request: only where a person uses a screen.
 pub(crate) fn is_wanted(opening: &Opening) -> bool {
     opening.open || !opening.no_open && io::stdout().is_terminal() && has_display()
 }
 
-/// Would the user see a browser that is started here?
+/// Whether the user would see a browser that is started here.
 pub(crate) fn has_display() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     (cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")) && !is_set("SSH_CONNECTION")

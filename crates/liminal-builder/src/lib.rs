@@ -7,13 +7,13 @@ mod agents;
 mod browser;
 mod client;
 mod commands;
-mod farewell;
-mod greeting;
 mod listen;
 mod logging;
 mod run;
 mod settings;
 mod signals;
+mod start_message;
+mod stop_message;
 mod terminal;
 
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::CommandFactory;
 
-use commands::Command;
+use commands::CliCommand;
 use settings::Settings;
 
 /// More threads than this only cost memory: one window's work is short, and agents are processes of their own.
@@ -35,11 +35,11 @@ const WRONG_USAGE: u8 = 2;
 pub fn main() -> ExitCode {
     agent_process::guardian_entry();
     agent_process::detached_entry();
-    agent_process::give_large_memory_back();
+    agent_process::return_large_memory();
     let settings = Settings::read();
     match &settings.command {
-        None => serve(&settings),
-        Some(Command::DemoAgent) => demo_agent::run(),
+        None => run_server(&settings),
+        Some(CliCommand::DemoAgent) => demo_agent::run(),
         Some(command) => commands::run(command, &settings),
     }
 }
@@ -49,7 +49,7 @@ pub fn command_line() -> clap::Command {
     Settings::command()
 }
 
-fn serve(settings: &Settings) -> ExitCode {
+fn run_server(settings: &Settings) -> ExitCode {
     let address = match settings.listening.address().and_then(|address| {
         logging::start(&settings.files)?;
         Ok(address)

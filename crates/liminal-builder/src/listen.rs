@@ -1,4 +1,4 @@
-//! Takes the port, or says what to do when it cannot be had.
+//! Binds the port, or explains what to do when that fails.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
                 "you may not listen on port {port} of {ip}.\nStart with a port above 1023, such as --port 3000."
             ),
             ErrorKind::AddrNotAvailable => {
-                anyhow!("{ip} is not an address of this machine.\nStart with --host 127.0.0.1 or leave --host away.")
+                anyhow!("{ip} is not an address of this machine.\nStart with --host 127.0.0.1 or omit --host.")
             }
             _ => anyhow::Error::new(error).context(format!("could not listen on {address}")),
         }

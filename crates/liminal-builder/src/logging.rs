@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use anyhow::Context;
-// Ours is `tracing`. What libraries tell `log` nobody hears: this switches it off in release builds.
+// We log with `tracing`. Libraries that use `log` are not shown: this disables it in release builds.
 use log as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::FileAgents;
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::{browser, farewell, greeting, listen};
+use crate::{browser, listen, start_message, stop_message};
 
-/// Of the time to stop, what is left for windows to close and for files when agents take all they may.
+/// The part of the stop time reserved for closing windows and files, when agents use the remaining time.
 const CLOSING_TIME: Duration = Duration::from_millis(2_000);
 
 /// `open_files` is how many files this process may have open.
@@ -39,10 +39,11 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     let hub = Hub::start(catalog.clone(), agents.registry(), facts(notices));
     hub.let_agents_change(Arc::new(agents.setup), agents.notices);
 
-    // Beside the start, which it must not slow down.
+    // Runs concurrently with the start, which it must not slow down.
     drop(tokio::task::spawn_blocking(agent_process::end_leftovers));
-    let shown = greeting::Shown { data_dir: &data_dir, base_url: &base_url, secret: keys.as_ref().map(Keys::secret) };
-    say(&greeting::text(&shown, std::io::stdout().is_terminal(), &settings.files.default_data_dir()));
+    let shown =
+        start_message::Shown { data_dir: &data_dir, base_url: &base_url, secret: keys.as_ref().map(Keys::secret) };
+    print(&start_message::text(&shown, std::io::stdout().is_terminal(), &settings.files.default_data_dir()));
     if !bound.ip().is_loopback() && settings.listening.allowed_hosts.is_empty() {
         tracing::warn!("other machines can connect but are refused: name this one with --allowed-hosts");
     }
@@ -64,16 +65,16 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     let serving = server::run(listener, access, Patience::default(), limits, hub.clone(), stop.clone());
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
-        () = &mut serving => return Err(anyhow!("the server ended unasked")),
+        () = &mut serving => return Err(anyhow!("the server ended unexpectedly")),
         _ = signals.next() => {}
     }
-    say(&farewell::words(&hub.working_sessions(), |session| hub.agent_name(&session.cli_type)));
+    print(&stop_message::text(&hub.working_sessions(), |session| hub.agent_name(&session.cli_type)));
     let agents_until = Instant::now() + stop_time_max.saturating_sub(CLOSING_TIME);
     let drained = async {
         let ended = hub.drain(agents_until).await;
         catalog.flush().await.map_err(explain)?;
         let gone = agent_process::all_gone(agents_until).await;
-        if ended && gone { Ok(ExitCode::SUCCESS) } else { Err(anyhow!("not every agent has ended; left anyway")) }
+        if ended && gone { Ok(ExitCode::SUCCESS) } else { Err(anyhow!("not every agent has ended; exiting anyway")) }
     };
     // Windows close when the hub has nothing more for them.
     stop.cancel();
@@ -81,7 +82,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     tokio::select! {
         ended = tokio::time::timeout(stop_time_max, ended) => match ended {
             Ok(ended) => ended,
-            Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; left anyway")),
+            Err(_) => Err(anyhow!("could not stop everything within {stop_time_max:?}; exiting anyway")),
         },
         asked = signals.next() => Ok(asked.exit_code()),
     }
@@ -103,13 +104,13 @@ fn keys(catalog: &Catalog, by_file: bool, notices: &mut Vec<String>) -> Result<K
     Ok(Keys::new(secret, browsers, catalog.clone(), by_file))
 }
 
-/// Nobody may be listening: a closed standard output is no reason to stop.
-fn say(text: &str) {
+/// Standard output may be closed, which is no reason to stop.
+fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Adds what to do to what went wrong.
+/// Adds the advice to the error.
 fn explain(error: CatalogError) -> anyhow::Error {
     let advice = error.advice().map(|advice| format!("\n{advice}")).unwrap_or_default();
     let reason = format!("{:#}", anyhow::Error::new(error));

@@ -9,7 +9,7 @@ use clap::builder::Resettable;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 use server::HostName;
 
-use crate::commands::Command;
+use crate::commands::CliCommand;
 
 /// All your coding agents, in all your projects, in one local page.
 ///
@@ -20,7 +20,7 @@ use crate::commands::Command;
 #[command(name = "liminal-builder", version, after_help = EXAMPLES, args_override_self = true, verbatim_doc_comment)]
 pub(crate) struct Settings {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
     #[command(flatten)]
     pub(crate) listening: Listening,
     #[command(flatten)]
@@ -40,7 +40,7 @@ Examples:
   id=$(liminal-builder new codex)        a session in this directory, on the server that runs
   liminal-builder send $id 'Say hello'   and its answer
 
-The first Ctrl-C stops the agents and saves everything, within 10 seconds; the second one leaves at once.
+The first Ctrl-C stops the agents and saves everything, within 10 seconds; the second one exits at once.
 Exit status: 0 stopped as asked, 1 could not start or could not stop in time, 2 wrong usage. Commands have more: see
 `liminal-builder help send`.";
 
@@ -103,8 +103,8 @@ pub(crate) struct Agents {
     #[arg(long, env = "ACP_PROMPT_TIMEOUT_MS", value_name = "MS", default_value_t = 30_000, hide_env_values = true)]
     pub(crate) acp_prompt_timeout_ms: u64,
 
-    /// Idle time after which a Claude Code process is ended, or a session closed at an ACP agent that can take it up
-    /// again, to be resumed by the next message; 0 = never
+    /// Idle time after which a Claude Code process is ended, or a session closed at an ACP agent that can resume it
+    /// with the next message; 0 = never
     #[arg(long, env = "LIMINAL_IDLE_MINUTES", value_name = "MINUTES", default_value_t = 15, hide_env_values = true)]
     pub(crate) idle_minutes: u64,
 }
@@ -120,13 +120,13 @@ pub(crate) struct Opening {
     #[arg(long, overrides_with = "open", action = ArgAction::SetTrue)]
     pub(crate) no_open: bool,
 
-    /// Give the browser its one-time link in a private file, as on systems that cannot tell whose a connection is
+    /// Give the browser its one-time link in a private file, as on systems that do not report the owner of a connection
     #[arg(long, hide = true)]
     pub(crate) open_by_file: bool,
 }
 
 impl Settings {
-    /// What the command line and the environment say. Ends the program when they say nothing sensible, or ask for help.
+    /// The settings from the command line and the environment. Exits the program on errors or when help is requested.
     pub(crate) fn read() -> Self {
         let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
         let matches = without_empty(Self::command(), &is_empty).get_matches();
@@ -134,7 +134,7 @@ impl Settings {
     }
 }
 
-/// A variable that is set to nothing is not set: `LIMINAL_PORT= liminal-builder` is how a shell leaves one away.
+/// An empty variable counts as not set: `LIMINAL_PORT= liminal-builder` is how a shell clears one.
 fn without_empty(command: clap::Command, is_empty: &impl Fn(&OsStr) -> bool) -> clap::Command {
     let command = command.mut_args(|arg| match arg.get_env() {
         Some(name) if is_empty(name) => arg.env(Resettable::Reset),
@@ -150,7 +150,7 @@ impl Listening {
         if self.no_auth && !address.ip().is_loopback() {
             bail!(
                 "--no-auth works on loopback only: at {} everyone on the network could run programs as you.\n\
-                 Leave --no-auth away, or leave --host at 127.0.0.1.",
+                 Omit --no-auth, or keep --host at 127.0.0.1.",
                 address.ip()
             );
         }
@@ -177,16 +177,16 @@ impl Files {
         data_dir(self.data_dir.as_deref(), home)
     }
 
-    /// Where a command looks when it is told nothing; empty where there is no home.
+    /// The default data directory of a command; empty where there is no home directory.
     pub(crate) fn default_data_dir(&self) -> PathBuf {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
         data_dir(None, home).unwrap_or_default()
     }
 }
 
-/// The shell opens `~` for a flag, but nobody does so for a variable in a file.
+/// The shell expands `~` in a flag, but not in a variable from a file.
 fn data_dir(given: Option<&Path>, home: Option<OsString>) -> anyhow::Result<PathBuf> {
-    let home = || home.map(PathBuf::from).context("HOME is not set: say with --data-dir where to keep the files");
+    let home = || home.map(PathBuf::from).context("HOME is not set: set --data-dir to the directory for the files");
     match given.filter(|given| !given.as_os_str().is_empty()) {
         None => Ok(home()?.join(".liminal-builder")),
         Some(given) => match given.strip_prefix("~") {

@@ -1,8 +1,8 @@
 //! The signals that ask this program to stop, watched on a thread of their own.
 //!
-//! Comes in: SIGINT, SIGTERM, SIGHUP. Goes out: requests to stop, to whoever runs the server. Kept out: how it stops. The
-//! thread has its own small runtime, so that work that keeps every thread of the server busy delays no signal. Whatever
-//! the server does, the thread ends the process: at a second signal soon, after a first one when the time to stop is over.
+//! Comes in: SIGINT, SIGTERM, SIGHUP. Goes out: stop requests to the server. Kept out: how it stops. The thread has its
+//! own small runtime, so that a busy server delays no signal. The thread ends the process in any case: soon after a
+//! second signal, and after a first one when the time to stop is over.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep_until};
 
 /// Requests that wait for the server. It takes two; more change nothing.
 const REQUESTS_MAX: usize = 4;
-/// After its time to stop is over, or at a second signal, the server has so long to leave by itself.
+/// The time the server has to exit by itself after its stop time is over, or after a second signal.
 const LEAVING_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// A request to stop, and the status to leave with when it is the second one.
+/// A stop request, and the exit status to use if it is the second one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StopRequest {
     number: u8,
@@ -33,7 +33,7 @@ pub(crate) struct Signals {
 struct Watched {
     interrupt: Signal,
     terminate: Signal,
-    /// None under `nohup`: who started us ignored it, so that the end of the terminal is not ours.
+    /// `None` under `nohup`: the parent process ignored the signal, so the end of the terminal does not stop us.
     hang_up: Option<Signal>,
 }
 
@@ -63,7 +63,7 @@ impl Signals {
 
 impl Watched {
     fn install() -> std::io::Result<Self> {
-        // Asked before anything is installed: afterwards the answer is gone.
+        // Read before any handler is installed: afterwards the original setting is lost.
         let hang_up = match agent_process::is_ignored(SignalKind::hangup().as_raw_value()) {
             true => None,
             false => Some(signal(SignalKind::hangup())?),
@@ -72,20 +72,20 @@ impl Watched {
     }
 
     async fn watch(mut self, requests: mpsc::Sender<StopRequest>, stop_time_max: Duration) {
-        let mut leave_at: Option<(Instant, u8)> = None;
+        let mut exit_time: Option<(Instant, u8)> = None;
         loop {
             tokio::select! {
                 request = self.next() => {
-                    // The second one: the server leaves at once, with this status.
-                    let (time, status) = match leave_at {
+                    // The second request: the server exits at once, with this status.
+                    let (time, status) = match exit_time {
                         None => (stop_time_max, 1),
                         Some(_) => (Duration::ZERO, request.status()),
                     };
-                    leave_at = Some((Instant::now() + time + LEAVING_TIME_MAX, status));
-                    // When it is full, the server has requests enough.
+                    exit_time = Some((Instant::now() + time + LEAVING_TIME_MAX, status));
+                    // When the channel is full, the server has enough requests.
                     requests.try_send(request).ok();
                 }
-                status = leave(leave_at) => std::process::exit(status.into()),
+                status = exit_at(exit_time) => std::process::exit(status.into()),
             }
         }
     }
@@ -101,7 +101,7 @@ impl Watched {
     }
 }
 
-async fn leave(at: Option<(Instant, u8)>) -> u8 {
+async fn exit_at(at: Option<(Instant, u8)>) -> u8 {
     match at {
         Some((moment, status)) => {
             sleep_until(moment).await;

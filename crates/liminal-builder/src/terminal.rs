@@ -1,5 +1,5 @@
 //! What goes to the terminal or to the next program: colours where they are welcome, and nothing that could steer the
-//! terminal from what an agent said.
+//! terminal from what an agent sent.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -79,7 +79,7 @@ impl Stream {
     }
 
     /// At once, not when the line is full. Whoever read our answer and left ends the command; that nobody reads what is
-    /// said beside it is no reason to.
+    /// printed beside it is no reason to.
     pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
         fn all(mut to: impl Write, text: &str) -> io::Result<()> {
             to.write_all(text.as_bytes())?;
@@ -98,7 +98,7 @@ impl Stream {
         self.write(&format!("{text}\n"))
     }
 
-    /// What somebody else said. A terminal obeys control characters, so there it gets none but line ends and tabs; the
+    /// Text from elsewhere. A terminal interprets control characters, so it gets only line ends and tabs; the
     /// next program gets every byte.
     pub(crate) fn quote(self, text: &str) -> Cow<'_, str> {
         if self.is_terminal() { harmless(text) } else { text.into() }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_says_cannot_steer_the_terminal() {
+    fn what_an_agent_sends_cannot_steer_the_terminal() {
         assert_eq!(harmless("a\x1b]0;title\x07b\u{9b}2J\r\n\tc"), "a]0;titleb2J\n\tc");
         assert_eq!(harmless("plain é\n"), "plain é\n");
     }

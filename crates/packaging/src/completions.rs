@@ -12,7 +12,7 @@ pub(crate) fn write(command: &Command, directory: &Path) -> anyhow::Result<()> {
         let written = clap_complete::generate_to(shell, &mut command.clone(), crate::PROGRAM, directory)
             .with_context(|| format!("could not write the completions for {shell}"))?;
         if shell == Shell::Bash {
-            mend(&written)?;
+            fix_program_name(&written)?;
         }
     }
     Ok(())
@@ -20,8 +20,8 @@ pub(crate) fn write(command: &Command, directory: &Path) -> anyhow::Result<()> {
 
 /// The generator spells the name of a program with a dash in two ways, so that the options of its commands are never found
 /// (clap_complete 4.6.11).
-fn mend(file: &Path) -> anyhow::Result<()> {
-    let context = || format!("could not mend {}", file.display());
+fn fix_program_name(file: &Path) -> anyhow::Result<()> {
+    let context = || format!("could not rewrite {}", file.display());
     let text = std::fs::read_to_string(file).with_context(context)?;
     let (wrong, right) = (crate::PROGRAM.replace('-', "__subcmd__"), crate::PROGRAM.replace('-', "__"));
     std::fs::write(file, text.replace(&wrong, &right)).with_context(context)

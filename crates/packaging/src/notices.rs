@@ -26,13 +26,13 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
         let name = format!("{} {}", text(package, "name"), text(package, "version"));
         list += &format!("{name}: {}\n", text(package, "license"));
         for licence in licence_files(package) {
-            let words = std::fs::read(&licence).with_context(|| format!("could not read {}", licence.display()))?;
-            texts.entry(String::from_utf8_lossy(&words).trim().to_owned()).or_default().push(name.clone());
+            let text = std::fs::read(&licence).with_context(|| format!("could not read {}", licence.display()))?;
+            texts.entry(String::from_utf8_lossy(&text).trim().to_owned()).or_default().push(name.clone());
         }
     }
     let mut notices = format!("Liminal Builder is built from these crates, besides its own:\n\n{list}");
-    for (words, crates) in texts {
-        notices += &format!("\n{RULE}\n{}\n\n{words}\n", crates.join(", "));
+    for (text, crates) in texts {
+        notices += &format!("\n{RULE}\n{}\n\n{text}\n", crates.join(", "));
     }
     for licence in two_face::acknowledgement::listing().for_syntaxes() {
         let name = licence.rel_path.display();
@@ -57,8 +57,8 @@ fn metadata() -> anyhow::Result<Value> {
 fn platform() -> anyhow::Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let asked = Command::new(rustc).arg("-vV").output().context("could not run rustc")?;
-    let about = String::from_utf8_lossy(&asked.stdout);
-    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    let version = String::from_utf8_lossy(&asked.stdout);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).context("rustc does not say what it is for")
 }
 

@@ -122,7 +122,7 @@ pub enum ProbeOutcome {
     },
 }
 
-/// What an agent that works says about its login.
+/// What an agent that works reports about its login.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]

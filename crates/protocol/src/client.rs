@@ -258,7 +258,7 @@ fn is_small(defaults: &ProjectDefaults) -> bool {
 pub(crate) fn fields<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, (String, String)> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let reason = error.inner().to_string();
-        // serde names a missing field only in its words.
+        // serde names a missing field only in its message.
         let missing = reason.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
         match missing {
             Some(field) => (field.into(), "is missing".into()),

@@ -52,9 +52,9 @@ error_codes! {
 }
 
 impl ErrorCode {
-    /// What a person reads. `about` is the agent's name, the agent type or the agent's own words, where the text has a
+    /// What a person reads. `subject` is the agent's name, the agent type or the agent's own message, where the text has a
     /// place for it.
-    pub fn message(self, about: &str) -> String {
+    pub fn message(self, subject: &str) -> String {
         match self {
             Self::InvalidMessage => "Invalid request payload.".into(),
             Self::ProjectPathInvalid => "Directory does not exist".into(),
@@ -64,15 +64,15 @@ impl ErrorCode {
             Self::SessionLoadFailed => "Could not load session".into(),
             Self::SessionCreateFailed => "Could not create session".into(),
             Self::TurnInProgress => "The agent is still working".into(),
-            Self::UnsupportedCliType => format!("Agent type not supported: {about}"),
-            Self::AgentNotInstalled => format!("Could not start {about}. Check that it's installed."),
-            Self::AgentHandshakeFailed => format!("Could not connect to {about}"),
-            Self::AgentUnavailable => format!("Connection to {about} lost. Reconnecting..."),
-            Self::AgentProtocolError => about.into(),
-            Self::ProcessCrash => format!("{about} stopped unexpectedly"),
+            Self::UnsupportedCliType => format!("Agent type not supported: {subject}"),
+            Self::AgentNotInstalled => format!("Could not start {subject}. Check that it's installed."),
+            Self::AgentHandshakeFailed => format!("Could not connect to {subject}"),
+            Self::AgentUnavailable => format!("Connection to {subject} lost. Reconnecting..."),
+            Self::AgentProtocolError => subject.into(),
+            Self::ProcessCrash => format!("{subject} stopped unexpectedly"),
             Self::ProjectIdRequired => "projectId is required".into(),
             Self::StorageFailed => "Could not save the change. Check the data directory's disk and permissions.".into(),
-            Self::OpenFailed => about.into(),
+            Self::OpenFailed => subject.into(),
             Self::AgentsFileChanged => {
                 "agents.json was changed by somebody else, so nothing was saved. The list shows it as it is now.".into()
             }
@@ -84,7 +84,7 @@ impl ErrorCode {
     }
 }
 
-/// A code and the words for it, inside stream events and turns. Agents have codes of their own, so it is a string.
+/// A code and the message for it, inside stream events and turns. Agents have codes of their own, so it is a string.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ErrorDetail {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_is_written_as_serde_writes_it_and_has_words() {
+    fn every_code_is_written_as_serde_writes_it_and_has_a_message() {
         for code in ErrorCode::ALL {
             assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
             assert!(!code.message("Codex").is_empty());

@@ -1,4 +1,4 @@
-//! Session facts: what agents tell beside the conversation. Each field, when present, replaces what was known.
+//! Session facts: what agents report beside the conversation. Each field, when present, replaces what was known.
 
 use serde::{Deserialize, Serialize};
 

@@ -450,10 +450,6 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
         },
         ServerMessage::SessionArchived { session_id: session_id.clone() },
         ServerMessage::SessionRestored { session_id: session_id.clone(), session: summary() },
-        ServerMessage::SessionRenamed {
-            session_id: session_id.clone(),
-            new_session_id: SessionId::parse("claude-code:2").unwrap(),
-        },
         ServerMessage::SessionTitleUpdated { session_id: session_id.clone(), title: "Relay".into() },
         ServerMessage::SessionState { session_id: session_id.clone(), state: state(), last_active_at: at() },
         ServerMessage::SessionFacts { session_id: session_id.clone(), facts },
@@ -547,7 +543,6 @@ fn every_server_message_has_its_golden_file_and_is_read_back() {
             ServerMessage::SessionOutput { .. } => "session.output",
             ServerMessage::SessionArchived { .. } => "session.archived",
             ServerMessage::SessionRestored { .. } => "session.restored",
-            ServerMessage::SessionRenamed { .. } => "session.renamed",
             ServerMessage::SessionTitleUpdated { .. } => "session.title-updated",
             ServerMessage::SessionState { .. } => "session.state",
             ServerMessage::SessionFacts { .. } => "session.facts",
@@ -608,7 +603,7 @@ fn no_message_of_the_first_contract_is_left() {
 
 /// E TC-1.3b.
 #[test]
-fn what_an_ingestion_derives_later_is_in_no_message_and_said_to_be() {
+fn what_an_ingestion_derives_later_is_in_no_message_and_documented_so() {
     let derived = ["turnSequenceNumber", "llmTurnNumber", "entryType"];
     let documented = include_str!("stream.rs").split("use std").next().unwrap_or_default();
     let goldens = concat!(env!("CARGO_MANIFEST_DIR"), "/goldens");

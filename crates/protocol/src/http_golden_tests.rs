@@ -1,4 +1,4 @@
-//! One JSON file per body of the HTTP API, and one with every error's code and words.
+//! One JSON file per body of the HTTP API, and one with every error's code and message.
 
 use std::fmt::Debug;
 
@@ -71,7 +71,7 @@ fn every_body_of_the_http_api_has_its_golden_file_and_is_read_back() {
 }
 
 #[test]
-fn every_error_has_its_code_and_its_words_in_the_golden_file() {
+fn every_error_has_its_code_and_its_message_in_the_golden_file() {
     let errors: serde_json::Map<String, Value> =
         ErrorCode::ALL.iter().map(|code| (code.as_str().to_owned(), code.message("Codex").into())).collect();
     check("errors.json", &Value::Object(errors));

@@ -189,7 +189,7 @@ macro_rules! generated {
 generated!(TurnId, ItemId, CallId);
 
 impl EventId {
-    /// A fresh, time-ordered id of our own. There is one for every piece an agent says, so it is counted: to draw each
+    /// A fresh, time-ordered id of our own. There is one for every piece an agent sends, so it is counted: to draw each
     /// from the system's randomness would cost a call to the kernel.
     pub fn generate() -> Self {
         static PROCESS: LazyLock<uuid::Uuid> = LazyLock::new(uuid::Uuid::now_v7);

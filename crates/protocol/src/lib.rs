@@ -2,7 +2,7 @@
 //!
 //! Serde and nothing else: no I/O, no clock, no state. What enters is checked here and is typed from then on.
 //! Every message variant has a golden file in `goldens/` that Rust writes and JavaScript reads; see CONTRIBUTING.md
-//! for how to write them anew.
+//! for how to write them again.
 
 pub mod agents;
 pub mod client;
@@ -11,6 +11,7 @@ pub mod facts;
 pub mod http;
 pub mod ids;
 pub mod model;
+pub mod prompt;
 pub mod server;
 pub mod stream;
 pub mod timestamp;
@@ -26,6 +27,7 @@ pub use model::{
     AgentInfo, AgentStatus, Attention, Continuity, OpenTarget, OpenerSetting, PathCompletion, Project, ProjectDefaults,
     RecentDirectory, RecentSource, ServerSettings, SessionState, SessionSummary, TurnRecord, TurnRecordStatus,
 };
+pub use prompt::{Prompt, PromptPart};
 pub use server::{ErrorMessage, ServerFrame, ServerMessage};
 pub use stream::{FinalItem, ItemType, Origin, ResponseStatus, StreamEvent, StreamPayload, Usage};
 pub use timestamp::Timestamp;

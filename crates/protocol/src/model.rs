@@ -60,7 +60,7 @@ pub struct SessionState {
     #[cfg_attr(test, ts(optional))]
     pub reason: Option<String>,
     pub continuity: Continuity,
-    /// It is disconnected because its agent, which runs, did not stop when asked to. A restart mends that.
+    /// It is disconnected because its agent, which runs, did not stop when asked to. A restart fixes that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
     pub hangs: bool,
@@ -95,7 +95,7 @@ pub enum Continuity {
     /// No agent runs for it now; it will be asked to resume at the next message.
     #[default]
     Dormant,
-    /// The agent that said it is still there.
+    /// The agent that reported it is still there.
     Live,
     /// A new process of the agent has taken the conversation up again.
     Resumed,

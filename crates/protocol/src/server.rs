@@ -1,4 +1,4 @@
-//! What the server says to a browser.
+//! What the server sends to a browser.
 
 use serde::{Deserialize, Serialize};
 
@@ -95,9 +95,6 @@ pub enum ServerMessage {
     /// An archived session is back.
     #[serde(rename = "session:restored")]
     SessionRestored { session_id: SessionId, session: SessionSummary },
-    /// A session goes on under another id, because its agent changed it.
-    #[serde(rename = "session:renamed")]
-    SessionRenamed { session_id: SessionId, new_session_id: SessionId },
     #[serde(rename = "session:title-updated")]
     SessionTitleUpdated { session_id: SessionId, title: String },
     #[serde(rename = "session:state")]
@@ -145,7 +142,7 @@ pub enum ServerMessage {
         #[cfg_attr(test, ts(optional))]
         detail: Option<String>,
     },
-    /// A request was done and has nothing else to say.
+    /// A request was done and has no other answer.
     #[serde(rename = "ack")]
     Ack {},
     #[serde(rename = "error")]
@@ -161,7 +158,7 @@ pub struct ErrorMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub field: Option<String>,
-    /// What the agent or the system said, for those who want to know more.
+    /// What the agent or the system reported, for those who want to know more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub detail: Option<String>,
@@ -193,8 +190,8 @@ impl ErrorMessage {
 
 impl From<crate::client::InvalidMessage> for ErrorMessage {
     fn from(invalid: crate::client::InvalidMessage) -> Self {
-        let words = ErrorCode::InvalidMessage.message("");
-        let mut error = Self::new(ErrorCode::InvalidMessage, format!("{words} {invalid}"));
+        let message = ErrorCode::InvalidMessage.message("");
+        let mut error = Self::new(ErrorCode::InvalidMessage, format!("{message} {invalid}"));
         error.field = (!invalid.field.is_empty()).then_some(invalid.field);
         error
     }

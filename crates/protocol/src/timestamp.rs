@@ -20,7 +20,7 @@ impl Timestamp {
         self.0.as_millisecond()
     }
 
-    /// The beginning of all counting, which is no moment of ours: it stands for "not said".
+    /// The beginning of all counting, which is no moment of ours: it stands for "unknown".
     pub fn is_unset(&self) -> bool {
         *self == Self::default()
     }

@@ -10,7 +10,7 @@ use crate::timestamp::Timestamp;
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolDetail {
     pub kind: ToolKind,
-    /// The agent's own words for what it does, if it gave any.
+    /// The agent's own title for what it does, if it gave any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub title: Option<String>,
@@ -55,7 +55,7 @@ pub enum ToolKind {
     Think,
     Fetch,
     SwitchMode,
-    /// A sub-agent at work; what it says is nested under this call.
+    /// A sub-agent at work; what it sends is nested under this call.
     Agent,
     #[default]
     #[serde(other)]
@@ -97,19 +97,19 @@ pub enum ToolContent {
         mime_type: String,
         data: String,
     },
-    /// Words beside the output, as markdown.
+    /// Text beside the output, as markdown.
     Text {
         text: String,
     },
 }
 
-/// How leave to run was given.
+/// How permission to run was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {
     pub decision: PermissionDecision,
-    /// The name of the option that was chosen, in the agent's words.
+    /// The name of the option that was chosen, in the agent's wording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub option: Option<String>,

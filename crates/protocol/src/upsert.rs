@@ -15,12 +15,12 @@ use crate::tool::ToolDetail;
 #[serde(rename_all = "camelCase")]
 pub struct Upsert {
     pub turn_id: TurnId,
-    /// Always there in the plain contract. On a `view` socket an `update` leaves it out: the message around it says it.
+    /// Always there in the plain contract. On a `view` socket an `update` leaves it out: the message around it has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub session_id: Option<SessionId>,
     pub item_id: ItemId,
-    /// Like `session_id`, not said again in an `update` on a `view` socket; so is `emitted_at`. Left out, too, where an
+    /// Like `session_id`, not sent again in an `update` on a `view` socket; so is `emitted_at`. Left out, too, where an
     /// agent's history does not say when it was: no time is shown rather than a false one.
     #[serde(default, skip_serializing_if = "Timestamp::is_unset")]
     pub source_timestamp: Timestamp,
@@ -150,8 +150,6 @@ pub enum SectionKind {
     File,
     Image,
     Text,
-    Arguments,
-    Output,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

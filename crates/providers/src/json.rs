@@ -1,9 +1,10 @@
-//! JSON that an agent wrote wrong: mended where that is possible, and looked at where it is not.
+//! JSON that an agent wrote wrong: repaired where that is possible, and looked at where it is not.
 //!
-//! Comes in: one line of an agent, or one entry of its file, that a first parse has refused. Goes out: the same text with
-//! what JSON forbids replaced, so that a second parse can read it; or the few fields that tell what an unreadable line was.
-//! Agents written in JavaScript cut texts between the two halves of an emoji, and write each half as an escape of its own
-//! (`\ud83d`), which stands for no character. Kept out: what any line means. A line that parses at once costs nothing here.
+//! Comes in: one line of an agent, or one entry of its file, that a first parse has refused. Goes out: the same text
+//! with what JSON forbids replaced, so that a second parse can read it; or the few fields that show what an unreadable
+//! line was. Agents written in JavaScript cut texts between the two halves of an emoji, and write each half as an
+//! escape of its own (`\ud83d`), which stands for no character. Kept out: what any line means. A line that parses at
+//! once costs nothing here.
 
 use std::borrow::Cow;
 
@@ -14,9 +15,9 @@ const REPLACEMENT_ESCAPE: &str = "\\ufffd";
 /// `\uXXXX`
 const ESCAPE_BYTES: usize = 6;
 
-/// Parses; where that fails, mends the text and parses again. The error is that of the first parse.
+/// Parses; where that fails, repairs the text and parses again. The error is that of the first parse.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
-    serde_json::from_slice(bytes).or_else(|error| match mended_bytes(bytes) {
+    serde_json::from_slice(bytes).or_else(|error| match repaired_bytes(bytes) {
         Some(text) => serde_json::from_str(&text).map_err(|_| error),
         None => Err(error),
     })
@@ -24,14 +25,14 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::
 
 /// The same text with every lone surrogate replaced by U+FFFD, and every raw control character inside a string escaped.
 /// None if there is nothing of the kind.
-pub fn mended(text: &str) -> Option<String> {
-    let mut mended: Option<String> = None;
+pub fn repaired(text: &str) -> Option<String> {
+    let mut repaired: Option<String> = None;
     // Up to where the text is copied, once there is a copy.
     let mut copied = 0;
     let mut replace = |from: usize, to: usize, with: &str| {
-        let mended = mended.get_or_insert_with(|| String::with_capacity(text.len() + 64));
-        mended.push_str(&text[copied..from]);
-        mended.push_str(with);
+        let repaired = repaired.get_or_insert_with(|| String::with_capacity(text.len() + 64));
+        repaired.push_str(&text[copied..from]);
+        repaired.push_str(with);
         copied = to;
     };
     let bytes = text.as_bytes();
@@ -62,17 +63,17 @@ pub fn mended(text: &str) -> Option<String> {
         }
     }
     let copied = copied;
-    mended.map(|mut mended| {
-        mended.push_str(&text[copied..]);
-        mended
+    repaired.map(|mut repaired| {
+        repaired.push_str(&text[copied..]);
+        repaired
     })
 }
 
 /// The same for bytes: what is not UTF-8 becomes U+FFFD too.
-fn mended_bytes(bytes: &[u8]) -> Option<String> {
+fn repaired_bytes(bytes: &[u8]) -> Option<String> {
     match String::from_utf8_lossy(bytes) {
-        Cow::Borrowed(text) => mended(text),
-        Cow::Owned(text) => Some(mended(&text).unwrap_or(text)),
+        Cow::Borrowed(text) => repaired(text),
+        Cow::Owned(text) => Some(repaired(&text).unwrap_or(text)),
     }
 }
 
@@ -96,7 +97,8 @@ impl Surrogate {
     }
 }
 
-/// What can be seen of a line that cannot be parsed: fields of the outermost object, as far as the line can be followed.
+/// What can be seen of a line that cannot be parsed: fields of the outermost object, as far as the line can be
+/// followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Glimpse {
     /// `type`, where it is a plain text.

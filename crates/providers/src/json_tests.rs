@@ -33,10 +33,10 @@ fn each_lone_half_of_a_pair_becomes_one_replacement_character() {
 fn what_only_looks_like_a_lone_half_is_left_as_it_is() {
     for text in [r#"{"a":"\\ud83d"}"#, r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\\\\ude00"}"#, r#"{"a":"\u00e9"}"#, "{}", ""]
     {
-        assert_eq!(mended(text), None, "{text}");
+        assert_eq!(repaired(text), None, "{text}");
     }
     // Outside of a string it is no escape, and no JSON either.
-    assert_eq!(mended(r"{\ud83d}"), None);
+    assert_eq!(repaired(r"{\ud83d}"), None);
     assert!(parse::<Value>(br"{\ud83d}").is_err());
 }
 
@@ -50,7 +50,7 @@ fn raw_control_characters_and_broken_utf_8_inside_a_string_are_read() {
 }
 
 #[test]
-fn what_cannot_be_mended_is_told_in_the_words_of_the_first_parse() {
+fn what_cannot_be_repaired_is_reported_with_the_error_of_the_first_parse() {
     let error = parse::<Value>(br#"{"a":"\ud83d""#).unwrap_err();
     assert_eq!(error.to_string(), serde_json::from_str::<Value>(r#"{"a":"\ud83d""#).unwrap_err().to_string());
     assert!(parse::<Value>(br#"{"a":"\uZZZZ"}"#).is_err() && parse::<Value>(br#"{"a":"\ud8"#).is_err());
@@ -109,7 +109,7 @@ fn written(pieces: &[Piece]) -> (String, String) {
                 units.extend_from_slice(encoded);
                 match character {
                     '"' | '\\' => text.extend(['\\', *character]),
-                    // Raw control characters are wrong JSON too, and are mended as well.
+                    // Raw control characters are wrong JSON too, and are repaired as well.
                     _ if *raw && *character != '\n' => text.push(*character),
                     _ => encoded.iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}"))),
                 }
@@ -137,13 +137,13 @@ proptest! {
     #[test]
     fn a_line_that_parses_is_never_changed(text in ".*", value in any::<f64>()) {
         let line = json!({"a": text, &text: value}).to_string();
-        prop_assert_eq!(mended(&line), None);
+        prop_assert_eq!(repaired(&line), None);
     }
 
     #[test]
     fn nothing_that_comes_in_breaks_it(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in r#"[\\"ud8:{}a ,0-9\x00😀]*"#) {
         let _ = parse::<Value>(&bytes);
-        let _ = mended(&text);
+        let _ = repaired(&text);
         Glimpse::of(&text);
         Glimpse::of(&String::from_utf8_lossy(&bytes));
     }

@@ -1,23 +1,26 @@
 //! What drives each kind of agent program.
 //!
-//! Comes in: requests of the session hub (create, load, send, cancel, kill). Goes out: per session one ordered channel
-//! of upserts, turns, facts and states. Kept out: HTTP, WebSockets, windows, files of ours. Nothing above this crate
-//! asks which agent it has.
+//! Comes in: requests of the session hub (create, load; then send, cancel, close per session). Goes out: per session
+//! one ordered channel of stream events, facts and states. Kept out: HTTP, WebSockets, windows, files of ours. Nothing
+//! above this crate asks which agent it has.
 
 pub mod acp;
+pub mod catch_panic;
 pub mod claude;
-pub mod fault;
+mod conversation;
+mod emitter;
+mod error;
 pub mod json;
 pub mod lifecycle;
-pub mod outlet;
 pub mod permission;
 mod provider;
 mod registry;
 mod unreadable;
 
-pub use outlet::Outlet;
+pub use emitter::{Closed, Emitter};
+pub use error::ProviderError;
 pub use provider::{
-    EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, Login, NewSession, OpenSession, Provider, ProviderError,
-    ProviderEvent, ProviderSession, StatusReport, Trial,
+    AgentSession, EVENT_QUEUE_MAX, History, HistoryCursor, LoadedSession, Login, NewSession, OpenedSession, Probe,
+    Provider, ProviderEvent, StatusReport, StoredSession,
 };
 pub use registry::Registry;

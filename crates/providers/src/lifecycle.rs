@@ -1,4 +1,4 @@
-//! When an agent process is started again, and what is said of it meanwhile.
+//! When an agent process is started again, and what is reported of it meanwhile.
 //!
 //! Comes in: that the agent is wanted, came up, was lost, or did something useful; and the time, as an argument. Goes
 //! out: when to start it, and the reports to show. Kept out: processes, tasks and clocks.
@@ -11,7 +11,8 @@ use crate::provider::StatusReport;
 
 /// How often a lost agent is started again by itself.
 pub const RESTARTS_MAX: u32 = 5;
-/// A restart by hand that comes so soon after another is the same wish, and must not end what the other has started.
+/// A restart that the user requests so soon after another is the same wish, and must not end what the other has
+/// started.
 pub(crate) const JUST_STARTED: Duration = Duration::from_secs(2);
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const DELAY_MAX: Duration = Duration::from_secs(30);
@@ -20,10 +21,10 @@ const DELAY_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct Lifecycle {
     state: State,
-    /// Restarts by ourselves since the agent last proved itself.
+    /// Automatic restarts since the agent last did something for a user.
     restarts: u32,
-    /// The restart under way was asked for by the user.
-    by_hand: bool,
+    /// The user requested the restart under way.
+    is_restart_requested: bool,
     /// Why it was lost.
     detail: Option<String>,
 }
@@ -49,8 +50,8 @@ pub struct Loss {
     pub detail: String,
     /// Sessions are open: it is started again.
     pub wanted: bool,
-    /// It left by itself with nothing open. Not a crash.
-    pub peaceful: bool,
+    /// It exited by itself with nothing open. Not a crash.
+    pub clean_exit: bool,
 }
 
 impl Lifecycle {
@@ -71,18 +72,18 @@ impl Lifecycle {
         }
     }
 
-    /// The user asks for a restart, whatever the state. If it fails, no more tries follow by themselves; if it does not,
-    /// the count begins anew. False when a start is already under way.
-    pub fn restart_by_hand(&mut self) -> bool {
+    /// The user requests a restart, whatever the state. If it fails, no automatic restart follows; if it succeeds, the
+    /// count of them is reset. False when a start is already under way.
+    pub fn request_restart(&mut self) -> bool {
         let idle = !matches!(self.state, State::Starting | State::Restarting);
-        self.by_hand = true;
+        self.is_restart_requested = true;
         self.state = State::Restarting;
         idle
     }
 
-    /// The start under way was asked for by the user.
-    pub fn is_by_hand(&self) -> bool {
-        self.by_hand
+    /// The user requested the start under way.
+    pub fn is_restart_requested(&self) -> bool {
+        self.is_restart_requested
     }
 
     /// The moment for an automatic restart, if one is due at some time.
@@ -93,33 +94,33 @@ impl Lifecycle {
         }
     }
 
-    /// The process is up, the handshake done, its sessions taken up again.
+    /// The process is up, the handshake done, its sessions resumed.
     pub fn connected(&mut self) {
         self.state = State::Connected;
         self.detail = None;
-        if std::mem::take(&mut self.by_hand) {
+        if std::mem::take(&mut self.is_restart_requested) {
             self.restarts = 0;
         }
     }
 
     /// It did something for a user, so its next loss counts as the first. An agent that dies again before that has
     /// not succeeded: else one that crashes right after its handshake would be started for ever.
-    pub fn proved(&mut self) {
+    pub fn reset_restarts(&mut self) {
         self.restarts = 0;
     }
 
-    /// The process ended, or did not come up. Gives what is to be told, in order.
+    /// The process ended, or did not come up. Gives the reports to emit, in order.
     pub fn lost(&mut self, loss: Loss, now: Duration) -> Vec<StatusReport> {
-        if loss.peaceful {
+        if loss.clean_exit {
             *self = Self::default();
             return vec![self.report(now)];
         }
         let was_connected = self.state == State::Connected;
         let first_start = self.state == State::Starting;
-        let by_hand = std::mem::take(&mut self.by_hand);
+        let is_requested = std::mem::take(&mut self.is_restart_requested);
         self.detail = Some(loss.detail).filter(|detail| !detail.is_empty());
         self.state = State::Disconnected;
-        if first_start || by_hand || !loss.wanted || self.restarts >= RESTARTS_MAX {
+        if first_start || is_requested || !loss.wanted || self.restarts >= RESTARTS_MAX {
             return vec![self.report(now)];
         }
         let lost = was_connected.then(|| self.report(now));
@@ -146,7 +147,7 @@ impl Lifecycle {
         };
         let attempt = match self.state {
             State::Waiting { .. } => Some(self.restarts + 1),
-            State::Restarting if !self.by_hand => Some(self.restarts.max(1)),
+            State::Restarting if !self.is_restart_requested => Some(self.restarts.max(1)),
             _ => None,
         };
         let retry_in_ms =
@@ -173,7 +174,7 @@ mod tests {
     use AgentStatus::*;
 
     fn crash() -> Loss {
-        Loss { detail: "exit code 1".into(), wanted: true, peaceful: false }
+        Loss { detail: "exit code 1".into(), wanted: true, clean_exit: false }
     }
 
     fn statuses(reports: &[StatusReport]) -> Vec<AgentStatus> {
@@ -204,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_is_told_as_lost_and_then_as_reconnecting_with_the_time_of_the_next_try() {
+    fn a_crash_is_reported_as_lost_and_then_as_reconnecting_with_the_time_of_the_next_try() {
         let mut lifecycle = connected();
-        let told = lifecycle.lost(crash(), seconds(10));
-        assert_eq!(statuses(&told), [Disconnected, Reconnecting]);
-        let last = &told[1];
+        let reports = lifecycle.lost(crash(), seconds(10));
+        assert_eq!(statuses(&reports), [Disconnected, Reconnecting]);
+        let last = &reports[1];
         assert_eq!((last.attempt, last.attempts_max, last.retry_in_ms), (Some(1), Some(5), Some(1000)));
         assert_eq!(last.detail.as_deref(), Some("exit code 1"));
         assert_eq!(lifecycle.deadline(), Some(seconds(11)));
@@ -246,44 +247,44 @@ mod tests {
             assert!(lifecycle.want());
             lifecycle.connected();
         }
-        lifecycle.proved();
+        lifecycle.reset_restarts();
         lifecycle.lost(crash(), seconds(0));
         assert_eq!(lifecycle.report(seconds(0)).attempt, Some(1));
     }
 
     #[test]
-    fn a_restart_by_hand_works_in_any_state_and_its_failure_ends_the_tries() {
+    fn a_requested_restart_works_in_any_state_and_its_failure_ends_the_tries() {
         let mut lifecycle = connected();
         lifecycle.lost(crash(), seconds(0));
-        assert!(lifecycle.restart_by_hand());
-        assert!(!lifecycle.restart_by_hand());
+        assert!(lifecycle.request_restart());
+        assert!(!lifecycle.request_restart());
         let report = lifecycle.report(seconds(0));
         assert_eq!((report.status, report.attempt), (Reconnecting, None));
         assert_eq!(statuses(&lifecycle.lost(crash(), seconds(0))), [Disconnected]);
         assert_eq!(lifecycle.deadline(), None);
 
-        assert!(lifecycle.restart_by_hand());
+        assert!(lifecycle.request_restart());
         lifecycle.connected();
         lifecycle.lost(crash(), seconds(0));
-        assert_eq!(lifecycle.deadline(), Some(seconds(1)), "the count begins anew");
+        assert_eq!(lifecycle.deadline(), Some(seconds(1)), "the count is reset");
     }
 
     #[test]
-    fn a_restart_that_fails_is_told_as_the_next_try_and_not_as_another_loss() {
+    fn a_restart_that_fails_is_reported_as_the_next_try_and_not_as_another_loss() {
         let mut lifecycle = connected();
         lifecycle.lost(crash(), seconds(0));
         assert!(lifecycle.want());
-        let told = lifecycle.lost(Loss { detail: "exit code 2".into(), ..crash() }, seconds(1));
-        assert_eq!(statuses(&told), [Reconnecting]);
-        assert_eq!((told[0].attempt, told[0].retry_in_ms), (Some(2), Some(2000)));
-        assert_eq!(told[0].detail.as_deref(), Some("exit code 2"));
+        let reports = lifecycle.lost(Loss { detail: "exit code 2".into(), ..crash() }, seconds(1));
+        assert_eq!(statuses(&reports), [Reconnecting]);
+        assert_eq!((reports[0].attempt, reports[0].retry_in_ms), (Some(2), Some(2000)));
+        assert_eq!(reports[0].detail.as_deref(), Some("exit code 2"));
     }
 
     #[test]
-    fn leaving_in_peace_is_not_a_crash() {
+    fn a_clean_exit_is_not_a_crash() {
         let mut lifecycle = connected();
-        let told = lifecycle.lost(Loss { peaceful: true, wanted: false, detail: String::new() }, seconds(0));
-        assert_eq!(statuses(&told), [Idle]);
+        let reports = lifecycle.lost(Loss { clean_exit: true, wanted: false, detail: String::new() }, seconds(0));
+        assert_eq!(statuses(&reports), [Idle]);
         assert!(lifecycle.want());
     }
 

@@ -1,4 +1,4 @@
-//! Who decides when an agent asks for leave. One small policy, so that an ask-me mode can follow.
+//! Who decides when an agent requests a permission. One small policy, so that an ask-me mode can follow.
 
 use protocol::{Permission, PermissionDecision};
 
@@ -19,33 +19,33 @@ pub enum PermissionKind {
     Unknown,
 }
 
-/// The option taken, and how it is recorded in the tool call. `chosen` is none when nothing offered may be taken.
+/// The option selected, and how it is recorded in the tool call. None is selected when none of them allows anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    pub chosen: Option<PermissionOption>,
+pub struct PermissionChoice {
+    pub selected: Option<PermissionOption>,
     pub record: Permission,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PermissionPolicy {
-    /// Viewer mode: nobody is asked, and it is allowed, this once. Never more than once, unless the agent offers nothing
-    /// narrower.
+    /// Viewer mode: nobody is asked, and it is allowed, this once. Never more than once, unless the agent offers
+    /// nothing narrower.
     #[default]
     AllowAutomatically,
 }
 
 impl PermissionPolicy {
     /// Chooses by kind, never by position: some agents put "always" first.
-    pub fn decide(self, options: &[PermissionOption]) -> Decision {
+    pub fn decide(self, options: &[PermissionOption]) -> PermissionChoice {
         let Self::AllowAutomatically = self;
         let of = |kind| options.iter().find(|option| option.kind == kind);
-        let chosen = of(PermissionKind::AllowOnce).or_else(|| of(PermissionKind::AllowAlways)).cloned();
-        let decision = match chosen {
+        let selected = of(PermissionKind::AllowOnce).or_else(|| of(PermissionKind::AllowAlways)).cloned();
+        let decision = match selected {
             Some(_) => PermissionDecision::AllowedAutomatically,
             None => PermissionDecision::Cancelled,
         };
-        let option = chosen.as_ref().map(|option| option.name.clone());
-        Decision { chosen, record: Permission { decision, option } }
+        let option = selected.as_ref().map(|option| option.name.clone());
+        PermissionChoice { selected, record: Permission { decision, option } }
     }
 }
 
@@ -58,19 +58,19 @@ mod tests {
     }
 
     #[test]
-    fn leave_is_given_once_wherever_the_agent_puts_that_option() {
+    fn a_permission_is_given_once_wherever_the_agent_puts_that_option() {
         use PermissionKind::*;
         let options = [option("always", AllowAlways), option("no", RejectOnce), option("once", AllowOnce)];
         let decision = PermissionPolicy::default().decide(&options);
-        assert_eq!(decision.chosen, Some(option("once", AllowOnce)));
+        assert_eq!(decision.selected, Some(option("once", AllowOnce)));
         assert_eq!(decision.record.decision, PermissionDecision::AllowedAutomatically);
     }
 
     #[test]
-    fn leave_is_never_given_by_an_option_that_is_not_an_allow() {
+    fn a_permission_is_never_given_by_an_option_that_is_not_an_allow() {
         use PermissionKind::*;
         let decision = PermissionPolicy::default().decide(&[option("no", RejectOnce), option("hm", Unknown)]);
-        assert_eq!(decision.chosen, None);
+        assert_eq!(decision.selected, None);
         assert_eq!(decision.record.decision, PermissionDecision::Cancelled);
     }
 }

@@ -1,22 +1,23 @@
-//! The contract every kind of agent fulfils.
+//! The contract every kind of agent fulfils: a [`Provider`] opens sessions, an [`AgentSession`] is one of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    AgentInfo, AgentSessionId, AgentStatus, CliType, Continuity, ErrorCode, ErrorMessage, SessionFacts, TurnId,
+    AgentInfo, AgentSessionId, AgentStatus, CliType, Continuity, Prompt, SessionFacts, SessionId, StreamEvent, TurnId,
     TurnRecord,
 };
 use tokio::sync::{mpsc, watch};
-use upserts::{Emission, ItemUpdate};
 
-/// How many events may wait between a provider and its session. Text that finds the queue full is merged, so a small
-/// queue loses nothing and holds little memory.
+use crate::error::ProviderError;
+
+/// How many events may wait between a provider and its session. When the queue is full the agent is not read.
 pub const EVENT_QUEUE_MAX: usize = 256;
 
-/// Drives one CLI type. Calls name a session by the agent's own id.
+/// Drives one CLI type. It opens sessions; what happens in one goes through its [`AgentSession`].
 #[async_trait]
 pub trait Provider: Send + Sync + fmt::Debug {
     fn cli_type(&self) -> &CliType;
@@ -27,43 +28,22 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// What pickers show. Looks for the program each time; starts no session.
     async fn describe(&self) -> AgentInfo;
 
-    /// Starts the agent for a moment in this directory, to see that it can be used; nothing is asked of a model and no
-    /// session is kept. It is not for an agent that is in use.
-    async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError>;
+    /// Starts the agent for a moment in this directory, to see that it can be used. Asks nothing of a model and keeps
+    /// no session. Not for an agent that is in use.
+    async fn probe(&self, directory: &Path) -> Result<Probe, ProviderError>;
 
     /// The state of the agent as a whole. A provider with one process per session reports the best of them.
     fn watch_status(&self) -> watch::Receiver<StatusReport>;
 
     /// Starts a conversation. On failure nothing is left behind.
-    async fn create_session(&self, session: NewSession) -> Result<ProviderSession, ProviderError>;
+    async fn create_session(&self, session: NewSession) -> Result<OpenedSession, ProviderError>;
 
-    /// Opens a conversation that exists: its history, and the channel on which it goes on. Starts no process where the
-    /// history can be had without one. A session that is open already is an error: a session has one owner.
-    async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError>;
+    /// Opens a conversation that exists: its history, and the channel on which it continues. Starts no process where
+    /// the history can be read without one. The caller makes sure that a session is open only once.
+    async fn load_session(&self, session: StoredSession) -> Result<LoadedSession, ProviderError>;
 
-    /// The items before a cursor that an earlier answer gave.
-    async fn older_history(
-        &self,
-        id: &AgentSessionId,
-        before: &HistoryCursor,
-        limit: usize,
-    ) -> Result<History, ProviderError>;
-
-    /// Resolves when the turn has begun, with the id that everything of the turn carries. The user's own message is
-    /// the first item of the turn.
-    async fn send_message(&self, id: &AgentSessionId, text: &str) -> Result<TurnId, ProviderError>;
-
-    /// Asks the running turn to stop. With nothing running it does nothing.
-    async fn cancel_turn(&self, id: &AgentSessionId) -> Result<(), ProviderError>;
-
-    /// Ends what runs for this session; its channel closes. The agent's own record of it stays.
-    async fn kill_session(&self, id: &AgentSessionId) -> Result<(), ProviderError>;
-
-    /// A process stands behind this session now.
-    fn is_alive(&self, id: &AgentSessionId) -> bool;
-
-    /// What was said can be read again from the agent's own files, without loss and without a process. A session nobody
-    /// looks at then need not be held in memory.
+    /// The whole history can be read again from the agent's own files, without a process. A session that nobody watches
+    /// then need not stay in memory.
     fn keeps_history(&self) -> bool {
         false
     }
@@ -73,31 +53,55 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
-    /// Sets one of the options the session's facts offered (mode, model, …).
-    async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError>;
+    /// Restarts the agent as a whole, because the user asked for it. Resolves when it is connected or has failed.
+    async fn reconnect(&self) -> Result<(), ProviderError>;
 
-    /// Starts the agent anew by hand; without an id, the agent as a whole. Resolves when it is connected or has failed.
-    async fn reconnect(&self, id: Option<&AgentSessionId>) -> Result<(), ProviderError>;
-
-    /// Cancels what runs, settles what was said and ends every process. Sessions' channels close.
+    /// Cancels what runs, settles every turn and ends every process. The channels of all sessions close.
     async fn shutdown(&self);
 }
 
-/// What a moment with an agent has told.
+/// One open conversation. Its events come on the channel of [`OpenedSession`]; dropping that channel detaches the
+/// session.
+#[async_trait]
+pub trait AgentSession: Send + Sync + fmt::Debug {
+    /// A process stands behind this session now.
+    fn is_alive(&self) -> bool;
+
+    /// Resolves when the turn has begun, with the id that everything of the turn carries. The user's own message is
+    /// the first item of the turn.
+    async fn send(&self, prompt: Prompt) -> Result<TurnId, ProviderError>;
+
+    /// Asks the running turn to stop. With nothing running it does nothing.
+    async fn cancel(&self) -> Result<(), ProviderError>;
+
+    /// Sets one of the options that the session's facts offered (mode, model, …).
+    async fn set_option(&self, option: &str, value: &str) -> Result<(), ProviderError>;
+
+    /// Restarts what runs for this session, because the user asked for it. Resolves when it is connected or has failed.
+    async fn reconnect(&self) -> Result<(), ProviderError>;
+
+    /// The items before a cursor that an earlier answer gave.
+    async fn older_history(&self, before: &HistoryCursor, limit: usize) -> Result<History, ProviderError>;
+
+    /// Ends what runs for this session; its channel closes. The agent's own record of it stays.
+    async fn close(&self) -> Result<(), ProviderError>;
+}
+
+/// What a moment with an agent has shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trial {
+pub struct Probe {
     /// As the agent names it in its handshake.
     pub version: Option<String>,
     pub login: Login,
 }
 
-/// Whether the agent may use its model, as far as it says without asking the model.
+/// Whether the agent may use its model, as far as it reports that without asking the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Login {
-    /// It does not say.
+    /// It does not report it.
     #[default]
     Unknown,
-    /// It gave a session, or named its account in these words.
+    /// It opened a session, or named its account in this text.
     Ready(Option<String>),
     /// What the user has to do.
     Needed(String),
@@ -108,62 +112,72 @@ pub struct NewSession {
     pub project_dir: PathBuf,
 }
 
+/// A session that exists, as our own record describes it.
 #[derive(Clone, Debug)]
-pub struct OpenSession {
-    pub id: AgentSessionId,
+pub struct StoredSession {
+    /// Our id, which never changes. Every event of the session carries it.
+    pub id: SessionId,
+    /// The agent's present id for it.
+    pub agent_id: AgentSessionId,
     pub project_dir: PathBuf,
-    /// The agent was given a message before. One that never was is not on the agent's disk: it is created anew, under
-    /// the same id where the agent lets us choose it.
+    /// The agent was given a message under `agent_id`. One that never was is not on the agent's disk: it is created
+    /// again, under the same id where the agent lets us choose it.
     pub prompted: bool,
-    /// What the user has switched, as [`ProviderEvent::Chosen`] told it last. The agent gets no message before it is so
-    /// again.
-    pub chosen: BTreeMap<String, String>,
+    /// The options that the user set, as [`ProviderEvent::Options`] reported them last. They are set again before the
+    /// agent gets a message.
+    pub options: BTreeMap<String, String>,
     /// How many of the newest items the history should hold.
     pub items_max: usize,
 }
 
-/// A live session: its id and all that it says, in order. Dropping the receiver lets the session go.
+/// A session that is open: the handle to it and all its events, in order.
 #[derive(Debug)]
-pub struct ProviderSession {
-    pub id: AgentSessionId,
+pub struct OpenedSession {
+    /// The agent's id for it. Our own id of a new session is formed from it, once.
+    pub agent_id: AgentSessionId,
+    pub session: Arc<dyn AgentSession>,
     pub events: mpsc::Receiver<ProviderEvent>,
 }
 
 #[derive(Debug)]
-pub struct Loaded {
-    pub session: ProviderSession,
+pub struct LoadedSession {
+    pub opened: OpenedSession,
     pub history: History,
 }
 
-/// A stretch of a session's past, oldest first, every item in its final state.
+/// A page of a session's history, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    pub items: Vec<ItemUpdate>,
+    /// The stream events of its turns. Folded, they give every item in its final state.
+    pub events: Vec<StreamEvent>,
     pub turns: Vec<TurnRecord>,
     pub facts: SessionFacts,
-    /// Where older items can be had; none when this is the beginning.
+    /// Where older items start; none when this is the beginning.
     pub older: Option<HistoryCursor>,
     pub continuity: Continuity,
 }
 
-/// A place in a session's past, in the provider's own terms.
+/// A position in a session's history, in the provider's own terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryCursor(pub u64);
 
-/// One thing a session says. One channel carries all kinds, so their order survives.
+/// One event of a session. One channel carries all kinds, so their order survives.
 #[derive(Clone, Debug)]
 pub enum ProviderEvent {
-    Emission(Emission),
+    /// A turn begins; its stream events follow. Items between turns (a notice) come as a turn without a response:
+    /// neither `response_start` nor `response_done`.
+    TurnBegan(TurnId),
+    Stream(StreamEvent),
     Facts(SessionFacts),
     /// The process behind this session changed its state.
     Status(StatusReport),
     /// Whether the agent remembers has changed.
     Continuity(Continuity),
-    /// The options that the user has switched, each as it is now, to be kept for [`OpenSession::chosen`].
-    Chosen(BTreeMap<String, String>),
-    /// The agent goes on under another session id, under which it was given no message yet: it was asked to (`/clear`), or
-    /// had nothing under the old one.
-    IdChanged(AgentSessionId),
+    /// The options that the user has set, each with its present value, to be stored for [`StoredSession::options`].
+    Options(BTreeMap<String, String>),
+    /// The agent continues under another id of its own, under which it was given no message yet: it was asked to
+    /// (`/clear`), or had nothing under the old one. Our id stays.
+    AgentIdChanged(AgentSessionId),
 }
 
 /// The state of a process, and how its restarts go.
@@ -175,84 +189,14 @@ pub struct StatusReport {
     pub retry_in_ms: Option<u64>,
     /// Why it was lost, with the end of its standard error.
     pub detail: Option<String>,
-    /// It runs, but did not stop when asked to. Only said of one session.
+    /// It runs, but did not stop when asked to. Only reported of one session.
     pub hangs: bool,
-    /// Its last turn failed because it is not logged in. Only said of the agent as a whole.
+    /// Its last turn failed because it is not logged in. Only reported of the agent as a whole.
     pub needs_login: bool,
 }
 
 impl From<AgentStatus> for StatusReport {
     fn from(status: AgentStatus) -> Self {
         Self { status, ..Self::default() }
-    }
-}
-
-/// Why a call failed. `name` is the agent's, `detail` what it or the system said.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum ProviderError {
-    #[error("agent type not supported: {0}")]
-    UnsupportedCliType(CliType),
-    #[error("{name} is not installed: {detail}")]
-    NotInstalled { name: String, install_hint: Option<String>, detail: String },
-    #[error("{name} did not complete its handshake: {detail}")]
-    Handshake { name: String, detail: String },
-    #[error("{name} wants a login: {detail}")]
-    LoginRequired { name: String, detail: String },
-    #[error("{name} is not connected")]
-    Unavailable { name: String },
-    #[error("{name} answered with an error: {message}")]
-    Protocol { name: String, message: String },
-    #[error("{name} stopped: {detail}")]
-    Crashed { name: String, detail: String },
-    #[error("no session {0}")]
-    SessionNotFound(AgentSessionId),
-    #[error("session {0} is open already")]
-    SessionOpen(AgentSessionId),
-    #[error("could not load the session: {detail}")]
-    LoadFailed { detail: String },
-    #[error("could not create the session: {detail}")]
-    CreateFailed { detail: String },
-    #[error("a turn is running")]
-    TurnInProgress,
-    #[error("{0}")]
-    Internal(String),
-}
-
-impl ProviderError {
-    /// Exhaustive on purpose: a new variant has to choose its wire code.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            Self::UnsupportedCliType(_) => ErrorCode::UnsupportedCliType,
-            Self::NotInstalled { .. } => ErrorCode::AgentNotInstalled,
-            Self::Handshake { .. } => ErrorCode::AgentHandshakeFailed,
-            Self::LoginRequired { .. } | Self::Protocol { .. } => ErrorCode::AgentProtocolError,
-            Self::Unavailable { .. } => ErrorCode::AgentUnavailable,
-            Self::Crashed { .. } => ErrorCode::ProcessCrash,
-            Self::SessionNotFound(_) => ErrorCode::SessionNotFound,
-            Self::SessionOpen(_) | Self::Internal(_) => ErrorCode::InternalError,
-            Self::LoadFailed { .. } => ErrorCode::SessionLoadFailed,
-            Self::CreateFailed { .. } => ErrorCode::SessionCreateFailed,
-            Self::TurnInProgress => ErrorCode::TurnInProgress,
-        }
-    }
-
-    /// What the user reads, with what the agent said beside it.
-    pub fn to_message(&self) -> ErrorMessage {
-        let (about, detail, hint) = match self {
-            Self::UnsupportedCliType(cli_type) => (cli_type.as_str(), None, None),
-            Self::NotInstalled { name, install_hint, detail } => (name.as_str(), Some(detail), install_hint.clone()),
-            Self::Handshake { name, detail } | Self::Crashed { name, detail } => (name.as_str(), Some(detail), None),
-            Self::LoginRequired { detail, .. } => (detail.as_str(), None, None),
-            Self::Unavailable { name } => (name.as_str(), None, None),
-            Self::Protocol { message, .. } => (message.as_str(), None, None),
-            Self::LoadFailed { detail } | Self::CreateFailed { detail } | Self::Internal(detail) => {
-                ("", Some(detail), None)
-            }
-            Self::SessionNotFound(_) | Self::SessionOpen(_) | Self::TurnInProgress => ("", None, None),
-        };
-        let mut message = ErrorMessage::new(self.code(), self.code().message(about));
-        message.detail = detail.filter(|detail| !detail.is_empty()).cloned();
-        message.install_hint = hint;
-        message
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use protocol::CliType;
 
-use crate::provider::{Provider, ProviderError};
+use crate::error::ProviderError;
+use crate::provider::Provider;
 
 /// Providers in the order in which pickers offer them.
 #[derive(Clone, Debug, Default)]

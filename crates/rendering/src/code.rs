@@ -5,21 +5,8 @@
 
 use crate::escape;
 use crate::highlight::{self, Highlighter};
-use crate::sanitize::sanitize;
 
 pub(crate) const CLOSE: &str = "</code></pre></figure>";
-
-/// One code block as HTML. `language` is what stands behind the fence, or empty.
-pub fn code(text: &str, language: &str) -> String {
-    // Nothing will be added to this text, so its last line needs no newline to be a line.
-    let mut lines = CodeLines::new(language);
-    lines.grow(text);
-    let mut html = String::new();
-    open_into(&mut html, language);
-    html.push_str(&lines.html);
-    html.push_str(CLOSE);
-    sanitize(html)
-}
 
 /// Everything before the first line.
 pub(crate) fn open_into(html: &mut String, info: &str) {
@@ -82,7 +69,7 @@ impl CodeCache {
         }
     }
 
-    /// Appends the lines of the next block of this render; the last line is plain while it has no newline. Says where in
+    /// Appends the lines of the next block of this render; the last line is plain while it has no newline. Returns where in
     /// the HTML the complete ones end.
     pub(crate) fn lines_into(&mut self, html: &mut String, info: &str, code: &str) -> usize {
         let known = self.blocks.get(self.next).is_some_and(|block| block.info == info && code.starts_with(&block.code));

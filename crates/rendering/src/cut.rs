@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// How many lines of something long are shown. What is between them is counted, and to be had on request.
+/// How many lines of long content are shown. The lines in between are counted and available on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     pub head: usize,
@@ -13,7 +13,7 @@ impl Cut {
     /// Nothing is cut.
     pub const WHOLE: Self = Self { head: usize::MAX, tail: 0 };
 
-    /// The lines that are left out of `count`. A single line is never left out: saying so would take its place.
+    /// The hidden lines out of `count`. A single line is never hidden, because the notice would take up as much space.
     pub(crate) fn hidden(self, count: usize) -> Range<usize> {
         let shown = self.head.saturating_add(self.tail);
         if count <= shown.saturating_add(1) { count..count } else { self.head..count - self.tail }
@@ -24,7 +24,7 @@ impl Cut {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
     pub html: String,
-    /// How many lines there are, with the hidden ones.
+    /// The number of lines, including the hidden ones.
     pub lines: usize,
     pub hidden: usize,
 }

@@ -1,7 +1,7 @@
-//! Text as HTML text, in the one spelling the sanitizer itself would write.
+//! Text as HTML text, escaped exactly as the sanitizer does it.
 //!
-//! Comes in: any text. Goes out: the same text with everything HTML could act on spelled as an entity.
-//! The spelling is that of the sanitizer's serializer (`&nbsp;` included), so sanitizing what we wrote changes nothing.
+//! Comes in: any text. Goes out: the same text with every special character as an entity. The entities are those of the
+//! sanitizer's serializer (`&nbsp;` included), so the sanitizer changes nothing in our output.
 
 /// Appends `text` as the content of an element.
 pub(crate) fn text_into(out: &mut String, text: &str) {
@@ -24,7 +24,7 @@ fn escape_into(out: &mut String, text: &str, quotes: bool) {
             b'"' if quotes => ("&quot;", 1),
             // U+00A0 in UTF-8; other characters may share its first byte.
             0xC2 if bytes.get(at + 1) == Some(&0xA0) => ("&nbsp;", 2),
-            // An HTML parser would turn these two into something else; we say what.
+            // An HTML parser would replace these two; we replace them explicitly.
             b'\r' => ("\n", 1),
             0 => ("\u{FFFD}", 1),
             _ => continue,
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_html_acts_on_is_spelled_out() {
+    fn every_special_character_is_escaped() {
         let mut out = String::new();
         attribute_into(&mut out, "a<b>\"c\" & \u{a0}é\0");
         assert_eq!(out, "a&lt;b&gt;&quot;c&quot; &amp; &nbsp;é\u{FFFD}");

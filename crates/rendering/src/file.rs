@@ -1,4 +1,4 @@
-//! What an agent read or passed along: files with line numbers, JSON, pictures.
+//! File contents with line numbers, and images.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,27 +18,6 @@ pub fn file_read(text: &str, start_line: usize, path: &str, cut: Cut) -> Lines {
     let written = numbered_into(&mut html, text, Some(start_line), highlight::of_path(path), cut);
     html.push_str("</div>");
     Lines { html: sanitize(html), ..written }
-}
-
-/// A JSON value, pretty, with colours: `<div class="json">` with lines as in a file, but no numbers.
-pub fn json(value: &serde_json::Value, cut: Cut) -> Lines {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    let mut html = String::from("<div class=\"json\">");
-    let written = numbered_into(&mut html, &text, None, "json", cut);
-    html.push_str("</div>");
-    Lines { html: sanitize(html), ..written }
-}
-
-/// A JSON value in one short line of plain text (not HTML), for a row that is closed.
-pub fn json_summary(value: &serde_json::Value, characters_max: usize) -> String {
-    let text = match value {
-        serde_json::Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(characters_max) {
-        None => text,
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
 }
 
 fn numbered_into(html: &mut String, text: &str, start: Option<usize>, language: &str, cut: Cut) -> Lines {
@@ -112,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_file_has_its_own_numbers_and_says_what_is_left_out() {
+    fn an_excerpt_of_a_file_has_its_own_numbers_and_counts_hidden_lines() {
         let text: String = (1..=100).map(|line| format!("line {line}\n")).collect();
         let read = file_read(&text, 41, "notes.txt", Cut { head: 2, tail: 1 });
         assert_eq!((read.lines, read.hidden), (100, 97));
@@ -124,14 +103,6 @@ mod tests {
              <div class=\"cut\" data-count=\"97\">⋯ 97 lines</div>\
              <div class=\"line\"><span class=\"num\">140</span><span class=\"src\">line 100\n</span></div></div>"
         );
-    }
-
-    #[test]
-    fn json_is_pretty_and_escaped() {
-        let html = json(&serde_json::json!({"a": "<b>", "n": 1}), Cut::WHOLE).html;
-        assert!(html.contains("<i class=\"p\">\"a\"</i>"), "{html}");
-        assert!(html.contains("&lt;b&gt;"), "{html}");
-        assert_eq!(json_summary(&serde_json::json!({"command": "cargo test"}), 12), "{\"command\":\"…");
     }
 
     #[test]

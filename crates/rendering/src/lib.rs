@@ -1,30 +1,30 @@
-//! What agents say and do, as safe HTML.
+//! The output of agents as safe HTML.
 //!
-//! Comes in: text, edits, output, values. Goes out: HTML made of an allow-list, in blocks or lines that can be sent one by
-//! one. Kept out: tokio, files, clocks, sessions. Everything is a plain function of its arguments, or grows by `push`.
+//! Comes in: text, edits, terminal output. Goes out: HTML limited to an allow-list, in blocks or lines that can be sent
+//! one by one. Kept out: tokio, files, clocks, sessions. Everything is a pure function, or grows by `push`.
 //!
 //! # Text
 //!
-//! [`markdown`] renders a whole text; [`LiveMarkdown`] one that grows, with the same result at every moment, to the byte.
-//! Half-written constructs are shown as what they are so far (`**bol` is text until it is closed), in both. One exception:
-//! a closing code fence of which some marks are missing is not shown. The last line of an open code block is plain until it
-//! is complete. A link label or a footnote may be defined later in the text: what mentions it is then rendered again. In a
-//! live text a link definition counts, and is shown as one, when its line is complete; [`LiveMarkdown::finish`] says that
-//! the last line is.
+//! [`markdown`] renders a whole text. [`LiveMarkdown`] renders a growing text, with the same result at every moment, to
+//! the byte. Both show incomplete constructs as text (`**bol` is text until it is closed), with one exception: an
+//! incomplete closing code fence is not shown. The last line of an open code block is plain until it is complete. A
+//! link label or a footnote may be defined later in the text: everything that refers to it is then rendered again. In a
+//! live text a link definition takes effect, and is shown as one, when its line is complete; [`LiveMarkdown::finish`]
+//! completes the last line.
 //!
-//! A reader of a live text keeps a [`Mark`]. [`LiveMarkdown::patch_since`] gives what it lacks as a [`BlockPatch`]; what it
-//! has in common with now is counted in UTF-16 units, as scripts count. A patch costs what changed and the closing tags.
+//! A reader of a live text keeps a [`Mark`]. [`LiveMarkdown::patch_since`] returns what it lacks as a [`BlockPatch`];
+//! positions are counted in UTF-16 units, as in JavaScript. A patch contains only what changed and the closing tags.
 //!
-//! One difference is known and accepted: if reference links expand to more than 100 KB of addresses, the parser's limit
-//! against that attack counts per text in a full render and per part in a live one.
+//! There is one known difference: if reference links expand to more than 100 KB of addresses, the parser's limit
+//! against that attack applies to the whole text in a full render and to each part in a live one.
 //!
-//! ## What it costs
+//! ## Cost
 //!
 //! On one busy core: 100 KB of prose in 2 ms; code at the highlighter's own speed, 1.5 to 2 ms per KB. A line added to an open
 //! code block costs what the line costs, however long the block is.
 //!
-//! A growing text, 50 KB in chunks of five characters, a reader kept up to date after each, against one full render
-//! (`cargo bench -p rendering --bench shapes`, CPU time):
+//! A growing text, 50 KB in chunks of five characters, with a reader that is updated after each, relative to one full
+//! render (`cargo bench -p rendering --bench shapes`, CPU time):
 //!
 //! | shape | streamed ÷ full |
 //! |---|---|
@@ -37,17 +37,17 @@
 //! | table; table in a list item | 19–30; 35–50 |
 //! | one word without an end; one that may be an address | 85; 138 |
 //!
-//! All of them grow in proportion to the text. A high ratio is a cheap full render: none of them takes more than 7 µs per
-//! chunk. Where the parser has to start over at each chunk (nothing but `[`, a line of 50 KB inside raw HTML: every mark may
-//! still be closed), it does so only after the text has grown by a part of what would be read again, and what was added
-//! since is shown then, or by [`LiveMarkdown::finish`].
+//! All of them are linear. A high ratio means a cheap full render: none takes more than 7 µs per chunk. Where the
+//! parser has to start from the beginning at each chunk (only `[`, or a line of 50 KB inside raw HTML: every mark may
+//! still be closed), it does so only after the text has grown by a fraction; the text added since then is shown at that
+//! time, or by [`LiveMarkdown::finish`].
 //!
-//! ## What it may cost
+//! ## Limits
 //!
-//! Highlighting is bounded by `highlight::limits` and comparing by `diff::compare`: what is over the bound is plain, or shown
-//! as removed and added as a whole. Both are counted, never timed, so the result is the same each time.
+//! Highlighting is limited by `highlight::limits` and comparing by `diff::compare`: what exceeds the limit is plain, or
+//! shown as removed and added as a whole. Both limits are counters, not timers, so the result is always the same.
 //!
-//! ## What a block looks like
+//! ## HTML of a block
 //!
 //! | markdown | HTML |
 //! |---|---|
@@ -64,14 +64,13 @@
 //!
 //! # Tool calls
 //!
-//! [`diff`] and [`patch`] (`div.diff`), [`terminal`] and [`LiveTerminal`] (`div.terminal`), [`file_read`] (`div.file`),
-//! [`json`] (`div.json`), [`image`], [`code`]. Each says what it looks like. Long content is cut by a [`Cut`]; asking again
+//! [`diff`] (`div.diff`), [`terminal`] and [`LiveTerminal`] (`div.terminal`), [`file_read`] (`div.file`),
+//! [`image`]. Each documents its HTML. Long content is cut by a [`Cut`]; asking again
 //! with [`Cut::WHOLE`] gives all of it.
 //!
 //! # Colours
 //!
-//! The grammars are one embedded file of 984 KB, compressed. It is unpacked when the first code is highlighted, or by
-//! [`warm_up`], never before.
+//! The grammars are one embedded file of 984 KB, compressed. It is unpacked when the first code is highlighted.
 //!
 //! # Safety
 //!
@@ -89,11 +88,9 @@ mod markdown;
 mod sanitize;
 mod terminal;
 
-pub use code::code;
 pub use cut::{Cut, Lines};
-pub use diff::{DiffHtml, DiffView, diff, patch};
-pub use file::{IMAGE_CHARACTERS_MAX, ImageError, file_read, image, json, json_summary};
-pub use highlight::warm_up;
+pub use diff::{DiffHtml, DiffView, diff};
+pub use file::{IMAGE_CHARACTERS_MAX, ImageError, file_read, image};
 pub use live::{BlockPatch, LiveMarkdown, Mark};
 pub use markdown::markdown;
 pub use sanitize::sanitized;

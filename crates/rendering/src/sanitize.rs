@@ -1,14 +1,14 @@
-//! The last step of everything this crate hands out: only what the allow-list names leaves.
+//! The last step of every output of this crate: an allow-list of elements and attributes.
 //!
 //! Comes in: HTML from our own writers. Goes out: HTML made of the elements, attributes and values of [`ALLOWED`].
 //! There is no `style`, `id`, `name`, event handler, form, frame, script, and no URL but http, https, mailto and small
 //! `data:` images. One table serves two readers:
 //!
-//! - [`is_clean`], a strict recogniser of the exact spelling our writers use. It knows no recovery: whatever it does not
-//!   know, it refuses. It is what makes sanitizing every line of a growing block affordable.
-//! - [`ammonia`], a real HTML parser, which gets whatever the recogniser refused.
+//! - [`is_clean`], a strict recogniser of the exact HTML of our writers. It refuses everything it does not know. It
+//!   makes sanitizing every line of a growing block affordable.
+//! - [`ammonia`], a real HTML parser, for what the recogniser refused.
 //!
-//! That both agree (ammonia changes nothing the recogniser let pass) is checked by property tests and by fuzzing.
+//! Property tests and fuzzing check that both agree (ammonia changes nothing that the recogniser accepted).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -18,10 +18,10 @@ use ammonia::{Builder, UrlRelative};
 
 use crate::highlight::CLASSES;
 
-/// What an attribute may say.
+/// The allowed values of an attribute.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
-    /// Any text: the browser only shows it or hands it to our own code.
+    /// Any text: the browser only shows it or passes it to our own code.
     Text,
     /// Digits.
     Number,
@@ -41,7 +41,7 @@ pub(crate) const LINK_REL: &str = "noopener noreferrer nofollow";
 const ALIGNMENT: &[(&str, Rule)] = &[("class", Rule::OneOf(&["left", "center", "right"]))];
 const NONE: &[(&str, Rule)] = &[];
 
-/// Every element that may leave, with its attributes.
+/// Every allowed element, with its attributes.
 const ALLOWED: &[(&str, &[(&str, Rule)])] = &[
     (
         "a",
@@ -67,8 +67,8 @@ const ALLOWED: &[(&str, &[(&str, Rule)])] = &[
             (
                 "class",
                 Rule::Words(&[
-                    "table", "footnote", "diff", "file", "terminal", "json", "line", "add", "del", "same", "fold",
-                    "cut", "head", "note", "hunk",
+                    "table", "footnote", "diff", "file", "terminal", "line", "add", "del", "same", "fold", "cut",
+                    "note",
                 ]),
             ),
             ("data-note", Rule::Text),
@@ -161,13 +161,13 @@ const ALLOWED: &[(&str, &[(&str, Rule)])] = &[
 /// Elements without a closing tag.
 const VOID: &[&str] = &["br", "hr", "img"];
 
-/// The last step: returns `html` if every byte of it is what our writers are allowed to write, else what a real HTML
-/// parser and the allow-list leave of it.
+/// The last step: returns `html` unchanged if it is what our writers may write, otherwise what a real HTML parser and
+/// the allow-list leave of it.
 pub(crate) fn sanitize(html: String) -> String {
     if is_clean(&html) { html } else { sanitized(&html) }
 }
 
-/// What a real HTML parser and the allow-list leave of any `html`. Of this crate's own output: all of it.
+/// What a real HTML parser and the allow-list leave of any `html`: everything, for the output of this crate.
 pub fn sanitized(html: &str) -> String {
     CLEANER.clean(html).to_string()
 }
@@ -179,8 +179,8 @@ pub(crate) fn is_link(url: &str) -> bool {
     is_allowed && (has_plain_host(url) || ammonia::Url::parse(url).is_ok())
 }
 
-/// Whether `url` is on the web and its host is one that every parser takes: words of letters, digits and hyphens, the last
-/// of them no number. Most are, and are looked at again with every word that follows them.
+/// Whether `url` is a web address whose host every parser accepts: labels of letters, digits and hyphens, the last of
+/// them not a number. Most are, and this check runs again with every word that follows.
 fn has_plain_host(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")) else { return false };
     let host = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
@@ -193,7 +193,7 @@ fn has_plain_host(url: &str) -> bool {
     last.starts_with(|first: char| first.is_ascii_alphabetic()) && host.split('.').all(is_plain)
 }
 
-/// Whether `url` is a picture we made: an allow-listed type, base64.
+/// Whether `url` is an image created by us: an allowed type, base64.
 fn is_picture(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("data:image/") else { return false };
     let Some((kind, data)) = rest.split_once(";base64,") else { return false };
@@ -206,7 +206,7 @@ fn rule(element: &str, attribute: &str) -> Option<Rule> {
     attributes.iter().find(|(name, _)| *name == attribute).map(|(_, rule)| *rule)
 }
 
-fn obeys(rule: Rule, value: &str) -> bool {
+fn is_allowed(rule: Rule, value: &str) -> bool {
     match rule {
         Rule::Text => true,
         Rule::Number => !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()),
@@ -217,9 +217,9 @@ fn obeys(rule: Rule, value: &str) -> bool {
     }
 }
 
-/// Built once: ammonia checks its configuration while it cleans, so a test touches it.
+/// Built once: ammonia checks its configuration when it cleans, so a test covers it.
 static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
-    debug_assert!(CLASSES.iter().all(|class| matches!(rule("i", "class"), Some(rule) if obeys(rule, class))));
+    debug_assert!(CLASSES.iter().all(|class| matches!(rule("i", "class"), Some(rule) if is_allowed(rule, class))));
     let mut builder = Builder::empty();
     let attributes: HashMap<&str, HashSet<&str>> = ALLOWED
         .iter()
@@ -234,17 +234,17 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .attribute_filter(|element, attribute, value| {
             let allowed = match (element, attribute) {
                 ("a", "rel") => value == LINK_REL,
-                _ => rule(element, attribute).is_some_and(|rule| obeys(rule, value)),
+                _ => rule(element, attribute).is_some_and(|rule| is_allowed(rule, value)),
             };
             allowed.then_some(Cow::Borrowed(value))
         });
     builder
 });
 
-/// Deeper nesting is not known to be ours.
+/// Deeper nesting is not accepted as ours.
 const OPEN_MAX: usize = 64;
 
-/// Whether `html` is balanced, spelled as our writers spell, and made of nothing but the allow-list.
+/// Whether `html` is balanced, written exactly as our writers do, and uses only the allow-list.
 pub(crate) fn is_clean(html: &str) -> bool {
     let mut open = [""; OPEN_MAX];
     let mut depth = 0;
@@ -286,7 +286,7 @@ fn opening_tag(tag: &str) -> Option<(&str, &str)> {
             return None;
         }
         let allowed = match attributes.iter().find(|(known, _)| *known == name) {
-            Some((_, rule)) => obeys(*rule, &plain(value)),
+            Some((_, rule)) => is_allowed(*rule, &plain(value)),
             None => element == "a" && name == "rel" && value == LINK_REL,
         };
         if !allowed {
@@ -296,7 +296,7 @@ fn opening_tag(tag: &str) -> Option<(&str, &str)> {
         count += 1;
         rest = after;
     }
-    // Ammonia gives every link its `rel`, as the last attribute.
+    // Ammonia adds `rel` to every link, as the last attribute.
     if element == "a" && (count == 0 || seen[count - 1] != "rel") {
         return None;
     }
@@ -307,8 +307,8 @@ fn is_clean_text(text: &str) -> bool {
     clean_text(text.as_bytes()) == Some(text.len())
 }
 
-/// How far the text goes, up to a `<` or the end; none if something in it is left for a parser to interpret. (`"` is
-/// harmless outside attributes, and ends them inside.)
+/// The length of the text up to a `<` or the end; `None` if it contains something that a parser would interpret. (`"`
+/// is harmless outside attributes, and ends them inside.)
 fn clean_text(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -329,7 +329,7 @@ fn clean_text(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Bytes that text may have in certain places only, or not at all.
+/// Bytes that are allowed in text only in certain positions, or not at all.
 const NOTABLE: [bool; 256] = {
     let mut table = [false; 256];
     let notable = [b'<', b'>', b'&', 0, b'\r', 0xC2];
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_exactly_ours_is_refused_by_the_recogniser() {
+    fn the_recogniser_refuses_everything_our_writers_do_not_write() {
         for html in [
             "<p>",
             "</p>",

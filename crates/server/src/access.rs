@@ -1,10 +1,9 @@
-//! Who may talk to this port. Every request passes here first.
+//! Access control. Every request passes here first.
 //!
-//! Comes in: a request's head. Goes out: the request with who sent it, or a refusal with its reason. Localhost is not a
-//! security boundary: any web page can make the browser send requests here, a rebound name can make them look same-origin,
-//! and any user of the machine can connect. So a request needs one of our names, no foreign origin, and either the secret or
-//! the credential of a browser that was let in.
-//! Kept out: bodies, sessions, and the sign-in pages themselves.
+//! Comes in: the head of a request. Goes out: the request with its client, or a refusal with its reason. Localhost is
+//! not a security boundary: any web page can make the browser send requests here, DNS rebinding can make them look
+//! same-origin, and any user of the machine can connect. So a request needs one of our host names, no foreign origin,
+//! and either the secret or the credential of an authorized browser. Kept out: bodies, sessions, and the sign-in pages.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,31 +15,31 @@ use axum::response::{IntoResponse, Response};
 use catalog::{Catalog, CatalogError};
 use protocol::ErrorCode;
 
-use crate::browsers::{Browsers, Standing};
+use crate::browsers::{BrowserAccess, Browsers};
 use crate::error::Failure;
 use crate::hosts::Hosts;
 use crate::secret::Secret;
 use crate::tickets::{self, Delivery, Tickets};
-use crate::{peer, service_worker, sign_in};
+use crate::{connection_owner, service_worker, sign_in};
 
-/// The cookie that carries a browser's credential. A browser keeps one jar for all ports of a host, so a second server on
-/// this machine overwrites it; the same name with our port behind it is ours alone. Either is good.
+/// The cookie with a browser's credential. A browser shares cookies between all ports of a host, so a second server on
+/// this machine overwrites it; the same name followed by our port is used only by us. Either is accepted.
 const COOKIE: &str = "liminal_token";
 pub(crate) const SEC_FETCH_SITE: &str = "sec-fetch-site";
-/// The one API route that tells nothing and so needs no secret.
+/// The one API route that reveals nothing and so needs no secret.
 pub(crate) const HEALTH: &str = "/api/health";
 
-/// The rules of this server's door.
+/// The access rules of this server.
 #[derive(Clone, Debug)]
 pub struct Access {
     pub(crate) hosts: Arc<Hosts>,
-    /// `None` lets everyone in who passes the other rules; the binary allows that on loopback only.
+    /// `None` accepts everyone who passes the other rules; the binary allows that on loopback only.
     pub(crate) keys: Option<Keys>,
     /// [`COOKIE`] with our port.
     own_cookie: Arc<str>,
 }
 
-/// What opens the door.
+/// What a client may authenticate with.
 #[derive(Clone, Debug)]
 pub struct Keys {
     pub(crate) secret: Secret,
@@ -50,24 +49,24 @@ pub struct Keys {
     catalog: Catalog,
 }
 
-/// Who sent a request that was let through.
+/// The client that sent an accepted request.
 #[derive(Clone, Debug)]
-pub(crate) enum Visitor {
+pub(crate) enum Client {
     /// No secret is needed here.
     Anyone,
-    /// Whoever holds the secret itself: scripts, the command line.
+    /// A client that holds the secret itself: scripts, the command line.
     Secret,
-    Browser(Arc<Standing>),
+    Browser(Arc<BrowserAccess>),
     /// A browser of version 0.1, whose cookie holds the secret itself. It may load the page, which gives it a credential.
     OldCookie,
 }
 
 /// A one-time link for a browser that is about to be started.
 #[derive(Debug)]
-pub struct Opening {
+pub struct OneTimeLink {
     /// On this server, with the ticket.
     pub path: String,
-    /// A page that leads there, where the ticket must not be on a command line.
+    /// A page that redirects there, for when the ticket must not be on a command line.
     pub file: Option<String>,
 }
 
@@ -75,9 +74,9 @@ pub struct Opening {
 pub(crate) async fn guard(State(access): State<Access>, mut request: Request, next: Next) -> Response {
     match access.check(&request) {
         Ok(_) if service_worker::is_script_request(&request) => service_worker::removal(),
-        Ok(visitor) => {
-            if let Some(visitor) = visitor {
-                request.extensions_mut().insert(visitor);
+        Ok(client) => {
+            if let Some(client) = client {
+                request.extensions_mut().insert(client);
             }
             next.run(request).await
         }
@@ -86,7 +85,7 @@ pub(crate) async fn guard(State(access): State<Access>, mut request: Request, ne
             tracing::warn!(method = %request.method(), path, status = failure.status().as_u16(), "refused: {}", failure.message());
             let mut response =
                 if wants_page(&request) { sign_in::refusal_page(&failure) } else { failure.into_response() };
-            // Whoever was refused has no claim on a connection.
+            // A refused client must not keep its connection.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             response
         }
@@ -94,9 +93,9 @@ pub(crate) async fn guard(State(access): State<Access>, mut request: Request, ne
 }
 
 impl Keys {
-    /// `by_file` has tickets travel in a file also where the system can tell whose a connection is.
+    /// `by_file` passes tickets in a file even where the system reports the owner of a connection.
     pub fn new(secret: Secret, browsers: Browsers, catalog: Catalog, by_file: bool) -> Self {
-        let delivery = match by_file || !peer::can_tell() {
+        let delivery = match by_file || !connection_owner::reports_owner() {
             true => Delivery::PrivateFile,
             false => Delivery::CommandLine,
         };
@@ -107,8 +106,8 @@ impl Keys {
         &self.secret
     }
 
-    /// A new ticket. `base_url` is where the browser will find this server. Waits for the disk where a file is needed.
-    pub fn issue_ticket(&self, base_url: &str) -> Result<Opening, CatalogError> {
+    /// A new ticket. `base_url` is where the browser will find this server. Blocks on the disk if a file is needed.
+    pub fn issue_ticket(&self, base_url: &str) -> Result<OneTimeLink, CatalogError> {
         let storage = |error| CatalogError::Storage { path: "/dev/urandom".into(), source: Arc::new(error) };
         let ticket = tickets::new_ticket().map_err(storage)?;
         let path = format!("/?token={}", ticket.reveal());
@@ -120,7 +119,7 @@ impl Keys {
         };
         let shown = file.as_ref().map(|file| file.path().display().to_string());
         self.tickets.add(ticket, self.delivery, file, Instant::now());
-        Ok(Opening { path, file: shown })
+        Ok(OneTimeLink { path, file: shown })
     }
 }
 
@@ -130,13 +129,13 @@ impl Access {
         Self { hosts: Arc::new(hosts), keys, own_cookie }
     }
 
-    /// The names under which a browser is to keep its credential.
+    /// The names under which a browser stores its credential.
     pub(crate) fn cookie_names(&self) -> [&str; 2] {
         [COOKIE, &self.own_cookie]
     }
 
-    /// Who is it? `None` for what anybody may fetch, and for a sign-in link, which the route itself looks at.
-    fn check(&self, request: &Request) -> Result<Option<Visitor>, Failure> {
+    /// Identifies the client. `None` for public files, and for a sign-in link, which the route itself checks.
+    fn check(&self, request: &Request) -> Result<Option<Client>, Failure> {
         let headers = request.headers();
         let path = request.uri().path();
         let is_page = path == "/" && request.method() == Method::GET;
@@ -147,9 +146,9 @@ impl Access {
         if path == HEALTH || sign_in::is_open(path) || token.is_some() || service_worker::is_script_request(request) {
             return Ok(None);
         }
-        match self.admits(headers) {
-            Some(Visitor::OldCookie) if !is_page => {}
-            Some(visitor) => return Ok(Some(visitor)),
+        match self.identify(headers) {
+            Some(Client::OldCookie) if !is_page => {}
+            Some(client) => return Ok(Some(client)),
             None => {}
         }
         Err(Failure::new(ErrorCode::Unauthorized, ErrorCode::Unauthorized.message("")))
@@ -161,7 +160,7 @@ impl Access {
         let Some(host) = only(request.headers(), header::HOST.as_str()) else {
             return refuse("Exactly one Host header is needed.");
         };
-        // In absolute form the target names the host a second time, and that one wins for whoever reads it.
+        // In absolute form the target names the host a second time, and that one takes precedence.
         let target = request.uri().authority().map(|authority| authority.as_str());
         if self.hosts.allows_host(host) && target.is_none_or(|target| self.hosts.allows_host(target)) {
             return Ok(());
@@ -169,8 +168,8 @@ impl Access {
         refuse("This server does not answer to that host name. Start it with --allowed-hosts to add one.")
     }
 
-    /// A one-time link may come from a file that we wrote, which to the browser is another site. Whoever knows no ticket
-    /// gains nothing by that.
+    /// A one-time link may come from a file that we wrote, which the browser treats as another site. Without a valid
+    /// ticket this gains nothing.
     fn check_origin(&self, headers: &HeaderMap, has_ticket: bool) -> Result<(), Failure> {
         let refuse = |reason: &str| Err(Failure::new(ErrorCode::Forbidden, reason));
         if headers.contains_key(header::ORIGIN) {
@@ -190,11 +189,11 @@ impl Access {
         Ok(())
     }
 
-    /// Who is it by what these headers offer, if anybody who may come in?
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> Option<Visitor> {
-        let Some(keys) = &self.keys else { return Some(Visitor::Anyone) };
+    /// Identifies the client by these headers; `None` if they do not grant access.
+    pub(crate) fn identify(&self, headers: &HeaderMap) -> Option<Client> {
+        let Some(keys) = &self.keys else { return Some(Client::Anyone) };
         let bearer = only(headers, header::AUTHORIZATION.as_str()).and_then(bearer);
-        // Every offer is compared, so that the time tells nothing about which one was right.
+        // Every value is compared, so that the time does not reveal which one matched.
         let holds_secret = bearer.is_some_and(|offer| keys.secret.matches(offer));
         let (mut browser, mut is_old) = (None, false);
         for offer in cookies(headers, self.cookie_names()) {
@@ -202,20 +201,20 @@ impl Access {
             is_old |= keys.secret.matches(offer);
         }
         match browser {
-            _ if holds_secret => Some(Visitor::Secret),
-            Some(standing) => Some(Visitor::Browser(standing)),
-            None => is_old.then_some(Visitor::OldCookie),
+            _ if holds_secret => Some(Client::Secret),
+            Some(access) => Some(Client::Browser(access)),
+            None => is_old.then_some(Client::OldCookie),
         }
     }
 
-    /// The credential that a browser offers, if it is a good one.
+    /// The credential that a browser sent, if it is valid.
     pub(crate) fn credential<'a>(&'a self, headers: &'a HeaderMap) -> Option<&'a str> {
         let keys = self.keys.as_ref()?;
         cookies(headers, self.cookie_names()).filter(|offer| keys.browsers.admit(offer).is_some()).last()
     }
 }
 
-/// A form or a script of a foreign page can send `text/plain` without asking first; JSON it cannot.
+/// A form or a script of a foreign page can send `text/plain` without a preflight request, but not JSON.
 fn check_content_type(method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
@@ -232,7 +231,7 @@ fn check_content_type(method: &Method, headers: &HeaderMap) -> Result<(), Failur
     Err(Failure::new(ErrorCode::Forbidden, "The body must be sent as application/json."))
 }
 
-/// The value of a header that must stand there once, if it does and is text.
+/// The value of a header that must occur exactly once, if it does and is text.
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
@@ -245,7 +244,7 @@ fn bearer(value: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(offered)
 }
 
-/// Another server on this machine may have set a cookie of the same name: all are looked at.
+/// Another server on this machine may have set a cookie of the same name: all are checked.
 fn cookies<'a>(headers: &'a HeaderMap, names: [&'a str; 2]) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(header::COOKIE)
@@ -257,7 +256,7 @@ fn cookies<'a>(headers: &'a HeaderMap, names: [&'a str; 2]) -> impl Iterator<Ite
         })
 }
 
-/// Is a person looking at the answer, rather than a script? At the front door always, unless it asks for JSON alone.
+/// Whether a person will see the answer, not a script: always at `/`, unless it accepts only JSON.
 fn wants_page(request: &Request) -> bool {
     let path = request.uri().path();
     let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cookie_of_our_name_is_looked_at() {
+    fn every_cookie_of_our_name_is_checked() {
         let headers =
             headers(&[("cookie", "a=1; liminal_token=x"), ("cookie", "liminal_token_3000=y;liminal_token_3001=z")]);
         assert_eq!(cookies(&headers, [COOKIE, "liminal_token_3000"]).collect::<Vec<_>>(), ["x", "y"]);
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_stands_there_twice_is_none() {
+    fn a_header_that_occurs_twice_is_ignored() {
         assert_eq!(only(&headers(&[("host", "a")]), "host"), Some("a"));
         assert_eq!(only(&headers(&[("host", "a"), ("host", "a")]), "host"), None);
     }

@@ -1,7 +1,7 @@
 //! The web UI, inside the binary; in debug builds it is read from `web/`, so that a reload shows an edit.
 //!
-//! A browser asks again for every file, and is told that it has it: eighty questions for one page. So the pages of a
-//! release name their files with the build in the path, and what lies there may be kept for good.
+//! A browser revalidates every file, and gets "not modified": eighty requests for one page. So the pages of a release
+//! refer to their files with the build in the path, and files under that path may be cached for ever.
 //!
 //! Only three folders are embedded, and only names made of plain segments are looked up, so no URL can reach a test, a
 //! package file or anything outside.
@@ -40,22 +40,22 @@ const TYPES: [(&str, &str); 7] = [
     ("woff2", "font/woff2"),
 ];
 
-/// Below it and the build's name are all files once more, never to change.
-const LASTING: &str = "/at/";
-const FOR_GOOD: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
+/// Under this path and the name of the build all files exist a second time, and never change.
+const BUILD_PATH: &str = "/at/";
+const CACHE_FOR_EVER: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 
-/// The file at `path`, or the news that the browser has it already. `None`: there is no such file.
-pub(crate) fn serve(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response> {
-    serve_of(build(), method, path, headers)
+/// The file at `path`, or "not modified" if the browser has it. `None` if there is no such file.
+pub(crate) fn file_response(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response> {
+    build_file_response(build(), method, path, headers)
 }
 
-fn serve_of(build: Option<&str>, method: &Method, path: &str, headers: &HeaderMap) -> Option<Response> {
+fn build_file_response(build: Option<&str>, method: &Method, path: &str, headers: &HeaderMap) -> Option<Response> {
     let content_type = content_type(path)?;
-    let lasting = build.and_then(|build| path.strip_prefix(LASTING)?.strip_prefix(build));
+    let lasting = build.and_then(|build| path.strip_prefix(BUILD_PATH)?.strip_prefix(build));
     let mut file = find(lasting.unwrap_or(path))?;
     let mut etag = etag(&file);
     if let Some(build) = build.filter(|_| path.ends_with(".html")) {
-        file.data = with_lasting_names(&file.data, build).into_bytes().into();
+        file.data = with_build_paths(&file.data, build).into_bytes().into();
         etag = format!("\"{build}\"");
     }
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
@@ -69,12 +69,12 @@ fn serve_of(build: Option<&str>, method: &Method, path: &str, headers: &HeaderMa
     };
     response.headers_mut().insert(header::ETAG, HeaderValue::from_str(&etag).ok()?);
     if lasting.is_some() {
-        response.headers_mut().insert(header::CACHE_CONTROL, FOR_GOOD);
+        response.headers_mut().insert(header::CACHE_CONTROL, CACHE_FOR_EVER);
     }
     Some(response)
 }
 
-/// What tells this build's files from any other's. `None` where they may change under us.
+/// Identifies this build's files. `None` where they may change while the server runs.
 fn build() -> Option<&'static str> {
     static BUILD: OnceLock<String> = OnceLock::new();
     if cfg!(debug_assertions) {
@@ -95,12 +95,12 @@ fn names() -> impl Iterator<Item = String> {
     shell.chain(portlet).chain(Shared::iter().map(|name| format!("/shared/{name}")))
 }
 
-/// A page whose files are named as those of this build; what they import from each other is relative, and follows.
-fn with_lasting_names(page: &[u8], build: &str) -> String {
+/// A page that refers to its files under the path of this build; their imports are relative and follow.
+fn with_build_paths(page: &[u8], build: &str) -> String {
     let page = String::from_utf8_lossy(page).into_owned();
-    ["shell", "portlet", "shared"]
-        .iter()
-        .fold(page, |page, folder| page.replace(&format!("=\"/{folder}/"), &format!("=\"{LASTING}{build}/{folder}/")))
+    ["shell", "portlet", "shared"].iter().fold(page, |page, folder| {
+        page.replace(&format!("=\"/{folder}/"), &format!("=\"{BUILD_PATH}{build}/{folder}/"))
+    })
 }
 
 fn find(path: &str) -> Option<EmbeddedFile> {
@@ -116,7 +116,7 @@ fn find(path: &str) -> Option<EmbeddedFile> {
     }
 }
 
-/// Neither empty nor hidden, and of letters, digits, `-`, `_` and `.` alone: nothing to decode, nothing to climb with.
+/// Neither empty nor hidden, and only letters, digits, `-`, `_` and `.`: nothing to decode, no parent directory.
 fn is_plain(segment: &str) -> bool {
     !segment.is_empty()
         && !segment.starts_with('.')
@@ -128,7 +128,7 @@ fn content_type(path: &str) -> Option<&'static str> {
     TYPES.iter().find(|(known, _)| *known == extension).map(|(_, content_type)| *content_type)
 }
 
-/// Half of the content's SHA-256 is more than enough to tell two versions apart.
+/// Half of the content's SHA-256 is enough to distinguish two versions.
 fn etag(file: &EmbeddedFile) -> String {
     let hash = file.metadata.sha256_hash();
     let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -146,26 +146,27 @@ mod tests {
             if content_type(&name).is_none() {
                 continue;
             }
-            let response = serve(&Method::GET, &name, &HeaderMap::new()).unwrap_or_else(|| panic!("{name} is missing"));
+            let response =
+                file_response(&Method::GET, &name, &HeaderMap::new()).unwrap_or_else(|| panic!("{name} is missing"));
             assert_eq!(response.status(), StatusCode::OK);
             let mut headers = HeaderMap::new();
             headers.insert(header::IF_NONE_MATCH, response.headers()[header::ETAG].clone());
-            let again = serve(&Method::GET, &name, &headers).unwrap();
+            let again = file_response(&Method::GET, &name, &headers).unwrap();
             assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
             count += 1;
         }
         assert!(count > 0, "nothing is embedded");
     }
 
-    /// What a page refers to, as it is written there.
+    /// The references in a page, as written.
     fn references(page: &str) -> Vec<&str> {
         page.split(&[' ', '>']).filter_map(|word| word.strip_prefix("href=").or(word.strip_prefix("src="))).collect()
     }
 
     #[tokio::test]
-    async fn the_pages_of_a_build_name_files_that_may_be_kept_for_good() {
+    async fn the_pages_of_a_build_refer_to_files_that_may_be_cached_for_ever() {
         for page in [SHELL_PAGE, PORTLET_PAGE] {
-            let response = serve_of(Some("b1"), &Method::GET, page, &HeaderMap::new()).unwrap();
+            let response = build_file_response(Some("b1"), &Method::GET, page, &HeaderMap::new()).unwrap();
             assert_eq!(response.headers().get(header::CACHE_CONTROL), None, "the page itself is asked for again");
             assert_eq!(response.headers()[header::ETAG], "\"b1\"");
             let length: usize = response.headers()[header::CONTENT_LENGTH].to_str().unwrap().parse().unwrap();
@@ -176,13 +177,16 @@ mod tests {
             assert!(references.len() > 10, "{page} refers to {references:?}");
             for name in references.iter().map(|name| name.trim_matches('"')) {
                 assert!(name.starts_with("/at/b1/"), "{page} names {name}");
-                let file = serve_of(Some("b1"), &Method::GET, name, &HeaderMap::new()).unwrap();
-                assert_eq!(file.headers()[header::CACHE_CONTROL], FOR_GOOD);
+                let file = build_file_response(Some("b1"), &Method::GET, name, &HeaderMap::new()).unwrap();
+                assert_eq!(file.headers()[header::CACHE_CONTROL], CACHE_FOR_EVER);
                 assert!(
-                    serve_of(Some("b2"), &Method::GET, name, &HeaderMap::new()).is_none(),
+                    build_file_response(Some("b2"), &Method::GET, name, &HeaderMap::new()).is_none(),
                     "{name} is of another build"
                 );
-                assert!(serve_of(None, &Method::GET, name, &HeaderMap::new()).is_none(), "{name} without a build");
+                assert!(
+                    build_file_response(None, &Method::GET, name, &HeaderMap::new()).is_none(),
+                    "{name} without a build"
+                );
             }
         }
     }
@@ -216,8 +220,11 @@ mod tests {
             "/at//shell/index.html",
             "/at/b1/at/b1/shell/index.html",
         ] {
-            assert!(serve(&Method::GET, path, &HeaderMap::new()).is_none(), "{path:?}");
-            assert!(serve_of(Some("b1"), &Method::GET, path, &HeaderMap::new()).is_none(), "{path:?} of a build");
+            assert!(file_response(&Method::GET, path, &HeaderMap::new()).is_none(), "{path:?}");
+            assert!(
+                build_file_response(Some("b1"), &Method::GET, path, &HeaderMap::new()).is_none(),
+                "{path:?} of a build"
+            );
         }
     }
 }

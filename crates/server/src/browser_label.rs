@@ -1,6 +1,6 @@
-//! What a browser calls itself, in a few words for a list: "Firefox on Linux".
+//! A short name of a browser for a list: "Firefox on Linux".
 //!
-//! Only names from these tables come out, so that whatever a request's headers hold, a label is short and harmless.
+//! The label consists only of names from these tables, so it is short and harmless whatever the headers contain.
 
 use axum::http::{HeaderMap, header};
 
@@ -18,7 +18,7 @@ const BROWSERS: [(&str, &str); 11] = [
     ("Safari/", "Safari"),
     ("curl/", "curl"),
 ];
-/// Brands that browsers of one engine tell apart only in this header. Chromium is among the brands of all of them.
+/// Brands that browsers of one engine reveal only in this header. All of them also list Chromium.
 const BRANDS: [(&str, &str); 6] = [
     ("Microsoft Edge", "Edge"),
     ("Opera", "Opera"),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_request_says_of_itself_is_repeated() {
+    fn no_text_of_a_request_is_repeated() {
         assert_eq!(label("<script>alert(1)</script>", "\"><img src=x>"), "Unknown browser");
         assert_eq!(of(&HeaderMap::new()), "Unknown browser");
         let mut headers = HeaderMap::new();

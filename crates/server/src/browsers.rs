@@ -1,7 +1,8 @@
-//! The browsers that were let in. Each holds a credential of its own, in a cookie; we keep its hash.
+//! The authorized browsers. Each holds its own credential in a cookie; we store the hash.
 //!
-//! Comes in: a credential that a request offers, a browser to let in or to revoke. Goes out: whose it is, and the list.
-//! The secret is part of every hash, so that a new secret makes every credential worthless. Kept out: cookies and headers.
+//! Comes in: a credential from a request, a browser to authorize or to revoke. Goes out: the browser it belongs to, and
+//! the list. The secret is part of every hash, so a new secret invalidates every credential. Kept out: cookies and
+//! headers.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,12 +20,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::secret::Secret;
 
-/// More than anybody has. The one that has not been used for longest gives way, and needs a link to come back.
+/// More than anybody has. The browser unused for longest is removed, and needs a link to return.
 pub(crate) const BROWSERS_MAX: usize = 100;
-/// How long the time of last use may lag behind on the disk.
+/// How late the time of last use may be saved.
 const SAVE_AFTER: Duration = Duration::from_secs(60);
 const PREFIX: &str = "browser-";
-/// As long as what `random_secret` gives.
+/// The length of a `random_secret`.
 const RANDOM_LENGTH: usize = 64;
 const ID_LENGTH: usize = 8;
 
@@ -37,58 +38,58 @@ struct Shared {
     catalog: Catalog,
     secret: Secret,
     state: Mutex<State>,
-    /// Held while the file is written, and taken before the state is read: a later write never holds an older list.
+    /// Held while the file is written, and locked before the state is read: a later write never contains an older list.
     writing: Mutex<()>,
-    /// Something is to be saved when there is time.
+    /// Wakes the task that saves changes.
     used: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    known: Vec<Known>,
+    known: Vec<KnownBrowser>,
     extra: Map<String, serde_json::Value>,
     is_saved: bool,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownBrowser {
     record: BrowserRecord,
     hash: [u8; 32],
-    standing: Arc<Standing>,
+    access: Arc<BrowserAccess>,
 }
 
-/// What a request or a window of a browser holds. Several at once are one browser's.
+/// Held by the requests and windows of a browser. All of one browser share it.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct BrowserAccess {
     pub(crate) id: String,
-    /// Cancelled when the browser is no longer let in.
+    /// Cancelled when the browser is revoked.
     pub(crate) revoked: CancellationToken,
 }
 
-impl Known {
+impl KnownBrowser {
     fn new(record: BrowserRecord, hash: [u8; 32]) -> Self {
-        let standing = Standing { id: record.id.clone(), revoked: CancellationToken::new() };
-        Self { record, hash, standing: Arc::new(standing) }
+        let access = BrowserAccess { id: record.id.clone(), revoked: CancellationToken::new() };
+        Self { record, hash, access: Arc::new(access) }
     }
 
-    /// Does a request or a window of it hold its standing now?
+    /// Whether a request or a window of it holds its access now.
     fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.standing) > 1
+        Arc::strong_count(&self.access) > 1
     }
 }
 
 impl Browsers {
-    /// Reads the list; sentences about what was wrong with it join `notices`. Waits for the disk.
+    /// Reads the list; problems with it are added to `notices`. Blocks on the disk.
     pub fn open(catalog: Catalog, secret: Secret, notices: &mut Vec<String>) -> Result<Self, CatalogError> {
         let list = catalog.browsers(notices)?;
         let is_ours = same(list.secret.as_bytes(), fingerprint(&secret).as_bytes());
         if !is_ours && !list.browsers.is_empty() {
-            tracing::info!("the secret is new: the browsers that were let in before need the link again");
+            tracing::info!("the secret is new: previously authorized browsers need the link again");
         }
         let records = if is_ours { list.browsers } else { Vec::new() };
         let known = records.into_iter().filter_map(|record| {
             let hash = from_hex(&record.hash)?;
-            Some(Known::new(record, hash))
+            Some(KnownBrowser::new(record, hash))
         });
         let mut state = State { known: known.collect(), extra: list.extra, is_saved: true };
         state.make_room(BROWSERS_MAX);
@@ -96,8 +97,8 @@ impl Browsers {
         Ok(Self(Arc::new(Shared { catalog, secret, state, writing, used })))
     }
 
-    /// Whose credential is this? Every one is compared, so that the time tells nothing.
-    pub(crate) fn admit(&self, offered: &str) -> Option<Arc<Standing>> {
+    /// The browser with this credential. All are compared, so that the time reveals nothing.
+    pub(crate) fn admit(&self, offered: &str) -> Option<Arc<BrowserAccess>> {
         if offered.len() != PREFIX.len() + RANDOM_LENGTH || !offered.starts_with(PREFIX) {
             return None;
         }
@@ -108,40 +109,40 @@ impl Browsers {
             false => found,
         })?;
         found.record.last_used_at = now().max(found.record.last_used_at);
-        let standing = Arc::clone(&found.standing);
+        let access = Arc::clone(&found.access);
         if std::mem::take(&mut state.is_saved) {
             self.0.used.notify_one();
         }
-        Some(standing)
+        Some(access)
     }
 
-    /// A new credential, for a browser that has shown the secret or a ticket. It works at once, and after a restart if it
-    /// could be saved.
-    pub(crate) async fn let_in(&self, label: String) -> io::Result<String> {
+    /// A new credential, for a browser that has presented the secret or a ticket. It works at once, and after a restart
+    /// if it could be saved.
+    pub(crate) async fn authorize(&self, label: String) -> io::Result<String> {
         let credential = format!("{PREFIX}{}", random_secret()?);
         let id: String = random_secret()?.chars().take(ID_LENGTH).collect();
         let hash = self.hash(&credential);
         let added_at = now();
-        tracing::info!(id, label, "let a browser in");
+        tracing::info!(id, label, "authorized a browser");
         let record =
             BrowserRecord { id, hash: to_hex(&hash), label, added_at, last_used_at: added_at, extra: Map::new() };
         {
             let mut state = self.state();
             state.make_room(BROWSERS_MAX - 1);
-            state.known.push(Known::new(record, hash));
+            state.known.push(KnownBrowser::new(record, hash));
             state.is_saved = false;
         }
         if let Err(error) = self.save().await {
-            tracing::warn!("a browser was let in for this run only: {error}");
+            tracing::warn!("a browser is authorized for this run only: {error}");
         }
         Ok(credential)
     }
 
-    /// In the order added. `current` is the id of the one that asks, if one does.
+    /// In the order added. `current` is the id of the browser that made the request, if any.
     pub(crate) fn list(&self, current: Option<&str>) -> Vec<BrowserInfo> {
         let now = now();
         let state = self.state();
-        let info = |known: &Known| BrowserInfo {
+        let info = |known: &KnownBrowser| BrowserInfo {
             id: known.record.id.clone(),
             label: known.record.label.clone(),
             added_at: known.record.added_at,
@@ -151,8 +152,8 @@ impl Browsers {
         state.known.iter().map(info).collect()
     }
 
-    /// Takes the credentials of these browsers away and closes their windows, at once; returns their ids. An error means
-    /// that this could not be saved, and holds until the server ends.
+    /// Revokes these browsers and closes their windows at once; returns their ids. An error means that the change could
+    /// not be saved and lasts only until the server ends.
     pub(crate) async fn revoke(&self, which: impl Fn(&str) -> bool) -> Result<Vec<String>, CatalogError> {
         let revoked = {
             let mut state = self.state();
@@ -167,7 +168,7 @@ impl Browsers {
         Ok(revoked)
     }
 
-    /// Writes times of last use now and then, and once more at the end.
+    /// Saves times of last use from time to time, and once more at the end.
     pub(crate) async fn keep_saved(&self, stop: &CancellationToken) {
         loop {
             tokio::select! {
@@ -220,30 +221,30 @@ impl Browsers {
 }
 
 impl State {
-    /// Leaves at most so many: those in use stay before the others, then those used last.
+    /// Keeps at most so many: browsers in use first, then those used most recently.
     fn make_room(&mut self, left_max: usize) {
         while self.known.len() > left_max {
             let oldest = self.known.iter().min_by_key(|known| (known.is_in_use(), known.record.last_used_at));
             let Some(id) = oldest.map(|known| known.record.id.clone()) else { return };
-            tracing::info!(id, "more than {BROWSERS_MAX} browsers: the one not used for longest is no longer let in");
+            tracing::info!(id, "more than {BROWSERS_MAX} browsers: revoked the one unused for longest");
             self.remove(|known| known.record.id == id);
         }
     }
 
-    fn remove(&mut self, which: impl Fn(&Known) -> bool) -> Vec<String> {
+    fn remove(&mut self, which: impl Fn(&KnownBrowser) -> bool) -> Vec<String> {
         let (gone, left) = std::mem::take(&mut self.known).into_iter().partition(which);
         self.known = left;
-        let gone: Vec<Known> = gone;
+        let gone: Vec<KnownBrowser> = gone;
         gone.into_iter()
             .map(|known| {
-                known.standing.revoked.cancel();
+                known.access.revoked.cancel();
                 known.record.id
             })
             .collect()
     }
 }
 
-/// Says which secret a list belongs to, without telling it: 256 random bits are not guessed from their hash.
+/// Identifies the secret a list belongs to, without revealing it: 256 random bits cannot be guessed from their hash.
 fn fingerprint(secret: &Secret) -> String {
     to_hex(&digest(&["liminal-builder secret", secret.reveal()]))
 }

@@ -23,11 +23,13 @@ impl Home {
 }
 
 #[tokio::test]
-async fn a_credential_opens_the_door_also_after_a_restart_and_only_its_hash_is_kept() {
+async fn a_credential_is_valid_also_after_a_restart_and_only_its_hash_is_kept() {
     let home = Home::new();
     let browsers = home.open("secret");
-    let (one, other) =
-        (browsers.let_in("Firefox on Linux".into()).await.unwrap(), browsers.let_in("curl".into()).await.unwrap());
+    let (one, other) = (
+        browsers.authorize("Firefox on Linux".into()).await.unwrap(),
+        browsers.authorize("curl".into()).await.unwrap(),
+    );
     assert_ne!(one, other);
     drop(browsers);
     let browsers = home.open("secret");
@@ -43,10 +45,10 @@ async fn a_credential_opens_the_door_also_after_a_restart_and_only_its_hash_is_k
 }
 
 #[tokio::test]
-async fn nothing_but_the_whole_credential_is_one() {
+async fn only_the_whole_credential_is_valid() {
     let home = Home::new();
     let browsers = home.open("secret");
-    let credential = browsers.let_in("curl".into()).await.unwrap();
+    let credential = browsers.authorize("curl".into()).await.unwrap();
     let hash = browsers.state().known[0].record.hash.clone();
     for wrong in [
         "",
@@ -64,20 +66,20 @@ async fn nothing_but_the_whole_credential_is_one() {
 }
 
 #[tokio::test]
-async fn a_new_secret_makes_every_credential_worthless() {
+async fn a_new_secret_invalidates_every_credential() {
     let home = Home::new();
-    let credential = home.open("secret").let_in("curl".into()).await.unwrap();
+    let credential = home.open("secret").authorize("curl".into()).await.unwrap();
     let browsers = home.open("another");
     assert!(browsers.admit(&credential).is_none() && browsers.list(None).is_empty());
-    browsers.let_in("curl".into()).await.unwrap();
+    browsers.authorize("curl".into()).await.unwrap();
     drop(browsers);
     assert!(home.open("secret").admit(&credential).is_none(), "nor when the old secret comes back");
 }
 
 #[tokio::test]
-async fn a_list_that_names_this_secret_but_was_made_with_another_lets_nobody_in() {
+async fn a_list_that_names_this_secret_but_was_made_with_another_authorizes_no_browser() {
     let home = Home::new();
-    let credential = home.open("secret").let_in("curl".into()).await.unwrap();
+    let credential = home.open("secret").authorize("curl".into()).await.unwrap();
     let forged = home.file().replace(&fingerprint(&Secret::new("secret")), &fingerprint(&Secret::new("another")));
     std::fs::write(home.0.path().join("data/browsers.json"), forged).unwrap();
     let browsers = home.open("another");
@@ -86,10 +88,11 @@ async fn a_list_that_names_this_secret_but_was_made_with_another_lets_nobody_in(
 }
 
 #[tokio::test]
-async fn a_revoked_browser_is_out_at_once_and_stays_out() {
+async fn a_revoked_browser_loses_access_at_once_and_for_good() {
     let home = Home::new();
     let browsers = home.open("secret");
-    let (gone, stays) = (browsers.let_in("one".into()).await.unwrap(), browsers.let_in("two".into()).await.unwrap());
+    let (gone, stays) =
+        (browsers.authorize("one".into()).await.unwrap(), browsers.authorize("two".into()).await.unwrap());
     let window = browsers.admit(&gone).unwrap();
     let other = browsers.admit(&stays).unwrap();
     assert_eq!(browsers.revoke(|id| id == window.id).await.unwrap(), std::slice::from_ref(&window.id));
@@ -104,10 +107,10 @@ async fn a_revoked_browser_is_out_at_once_and_stays_out() {
 }
 
 #[tokio::test]
-async fn a_revocation_that_cannot_be_saved_holds_for_this_run_and_says_so() {
+async fn a_revocation_that_cannot_be_saved_lasts_for_this_run_and_returns_an_error() {
     let home = Home::new();
     let browsers = home.open("secret");
-    let credential = browsers.let_in("one".into()).await.unwrap();
+    let credential = browsers.authorize("one".into()).await.unwrap();
     // A directory in the file's place can be replaced by nobody, not even by root.
     let file = home.0.path().join("data/browsers.json");
     std::fs::remove_file(&file).unwrap();
@@ -121,19 +124,19 @@ async fn a_revocation_that_cannot_be_saved_holds_for_this_run_and_says_so() {
 }
 
 #[tokio::test]
-async fn beyond_the_limit_the_one_unused_for_longest_gives_way_and_never_one_in_use() {
+async fn beyond_the_limit_the_one_unused_for_longest_is_removed_and_never_one_in_use() {
     let home = Home::new();
     let browsers = home.open("secret");
     let mut credentials = Vec::new();
     for _ in 0..BROWSERS_MAX {
-        credentials.push(browsers.let_in("one".into()).await.unwrap());
+        credentials.push(browsers.authorize("one".into()).await.unwrap());
     }
     for (age, known) in browsers.state().known.iter_mut().enumerate() {
         known.record.last_used_at = Timestamp::from_unix_ms(i64::try_from(age).unwrap());
     }
     // The oldest has a window open.
-    let window = browsers.state().known[0].standing.clone();
-    credentials.push(browsers.let_in("one more".into()).await.unwrap());
+    let window = browsers.state().known[0].access.clone();
+    credentials.push(browsers.authorize("one more".into()).await.unwrap());
     assert_eq!(browsers.list(None).len(), BROWSERS_MAX);
     assert!(!window.revoked.is_cancelled() && browsers.admit(&credentials[0]).is_some());
     assert!(browsers.admit(&credentials[1]).is_none());
@@ -144,7 +147,7 @@ async fn beyond_the_limit_the_one_unused_for_longest_gives_way_and_never_one_in_
 async fn the_time_of_last_use_is_saved_later_and_at_the_end() {
     let home = Home::new();
     let browsers = home.open("secret");
-    let credential = browsers.let_in("one".into()).await.unwrap();
+    let credential = browsers.authorize("one".into()).await.unwrap();
     browsers.state().known[0].record.last_used_at = Timestamp::from_unix_ms(0);
     browsers.state().is_saved = false;
     browsers.save().await.unwrap();

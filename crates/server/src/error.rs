@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use protocol::http::ErrorBody;
 use protocol::{ErrorCode, ErrorMessage, InvalidMessage};
 
-/// What goes back when a request cannot be served.
+/// The response to a request that failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     status: StatusCode,
@@ -19,17 +19,17 @@ impl Failure {
         ErrorMessage::new(code, message).into()
     }
 
-    /// A body or a parameter that is not what the route takes. `field` is empty when the whole is at fault.
+    /// A body or a parameter that is not valid for the route. `field` is empty when the whole body is invalid.
     pub(crate) fn invalid(field: &str, reason: impl Into<String>) -> Self {
         ErrorMessage::from(InvalidMessage { request_id: None, field: field.into(), reason: reason.into() }).into()
     }
 
-    /// A request that this server does not have at all, said in words of its own: there is no payload to blame.
+    /// A request to something that does not exist here, with its own message, because there is no payload to name.
     pub(crate) fn no_such(reason: impl Into<String>, status: StatusCode) -> Self {
         Self::new(ErrorCode::InvalidMessage, reason).with_status(status)
     }
 
-    /// The same failure under a status that says more than its code does.
+    /// The same failure with a more specific status.
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }

@@ -15,7 +15,7 @@ const EVERYWHERE: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Puts them on, whatever the response is: a page, an answer, a refusal.
+/// Adds them to every response: a page, an answer, a refusal.
 pub(crate) async fn secure(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in EVERYWHERE {
@@ -25,8 +25,8 @@ pub(crate) async fn secure(mut response: Response) -> Response {
     response
 }
 
-/// Nothing of ours may be kept unasked but what can never change (`assets.rs` says so itself): other assets are asked for
-/// again by their ETag, the rest is not kept at all.
+/// Only files that never change may be cached without revalidation (`assets.rs` marks them). Other assets are
+/// revalidated by their ETag; all else is not cached.
 fn keep_out_of_caches(headers: &mut HeaderMap) {
     let rule = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(rule));

@@ -1,8 +1,8 @@
 //! Which host names this server answers to.
 //!
 //! Comes in: the `Host` and `Origin` headers of a request. Goes out: yes or no.
-//! A name that merely points at this machine is not ours: that is how DNS rebinding works. So both headers are held
-//! against one list, and never against each other.
+//! A name that merely resolves to this machine is not ours: that is how DNS rebinding works. So both headers are
+//! compared with one list, and never with each other.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -23,10 +23,10 @@ pub struct HostName {
 }
 
 impl Hosts {
-    /// `configured` are names the user vouches for.
+    /// `configured` are names that the user trusts.
     pub fn new(listening: SocketAddr, configured: Vec<HostName>) -> Self {
         let mut own: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(String::from).to_vec();
-        // A page cannot rebind an address, only a name, so the one we are bound to is safe to answer to.
+        // A page cannot rebind an address, only a name, so the address we are bound to is safe.
         if !listening.ip().is_unspecified() {
             own.push(match listening.ip() {
                 IpAddr::V4(address) => address.to_string(),
@@ -51,7 +51,7 @@ impl Hosts {
         if let Some(authority) = origin.strip_prefix("http://") {
             return self.allows_host(authority);
         }
-        // We speak no TLS, but a proxy the user named may do so in front of us.
+        // We do not use TLS, but a proxy named by the user may do so in front of us.
         let secure = origin.strip_prefix("https://").and_then(HostName::parse);
         secure.is_some_and(|name| self.is_configured(&name))
     }
@@ -60,7 +60,7 @@ impl Hosts {
         name.port.unwrap_or(default_port) == self.port && self.own.contains(&name.host)
     }
 
-    /// A name configured without a port is good with our port and with none at all, as behind a proxy.
+    /// A name configured without a port is valid with our port and without a port, as behind a proxy.
     fn is_configured(&self, name: &HostName) -> bool {
         self.configured.iter().any(|known| {
             known.host == name.host
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused_and_never_dropped() {
+    fn an_invalid_name_is_refused_and_never_ignored() {
         for good in ["box.example", " Box.Example:8443 ", "my_box", "10.0.0.7", "[fd00::5]", "[fd00::5]:443"] {
             assert!(good.parse::<HostName>().is_ok(), "{good:?}");
         }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_held_against_the_same_list() {
+    fn an_origin_is_compared_with_the_same_list() {
         let hosts = hosts(&[]);
         assert!(hosts.allows_origin("http://127.0.0.1:3000"));
         for bad in [

@@ -1,4 +1,4 @@
-//! The edge of Liminal Builder: HTTP, WebSockets, the embedded web UI, and the rules of who may come in.
+//! The edge of Liminal Builder: HTTP, WebSockets, the embedded web UI, and access control.
 //!
 //! Comes in: bytes from browsers and scripts, all of them hostile until proven otherwise. Goes out: typed requests to
 //! the session hub, and its answers. Kept out: session state and every decision about sessions; WebSocket and HTTP
@@ -8,12 +8,12 @@ mod access;
 mod assets;
 mod browser_label;
 mod browsers;
+mod connection_owner;
 mod error;
 mod headers;
 mod hosts;
+mod idle_connections;
 mod limits;
-mod lobby;
-mod peer;
 mod routes;
 mod secret;
 mod serve;
@@ -29,7 +29,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use access::{Access, Keys, Opening};
+pub use access::{Access, Keys, OneTimeLink};
 pub use browsers::Browsers;
 pub use hosts::{HostName, Hosts};
 pub use limits::Limits;
@@ -40,9 +40,9 @@ pub use secret::Secret;
 pub(crate) struct App {
     pub(crate) access: Access,
     pub(crate) hub: Hub,
-    /// axum lets go of a socket once it is upgraded, so they are tracked here.
+    /// axum detaches a socket once it is upgraded, so they are tracked here.
     pub(crate) sockets: TaskTracker,
-    /// Requests that change something. They go on when their connection is lost.
+    /// Requests that change something. They continue when their connection is lost.
     pub(crate) changes: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) started: Instant,
@@ -53,9 +53,9 @@ pub(crate) struct App {
 /// How long a window may be silent.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// How often a peer is asked whether it is still there.
+    /// The interval between two pings.
     pub ping_every: Duration,
-    /// A peer that has said nothing for so long is taken for dead. Two pings may get lost.
+    /// A client that was silent for so long counts as gone. Two pings may get lost.
     pub silence_max: Duration,
 }
 
@@ -66,7 +66,7 @@ impl Default for Patience {
 }
 
 /// Serves until `stop`. When it returns nothing listens, every request has been answered and every socket is closed. A
-/// socket closes when the hub has nothing more for its window: whoever stops this drains the hub beside it.
+/// socket closes when the hub has nothing more for its window, so the caller has to drain the hub at the same time.
 pub async fn run(
     listener: TcpListener,
     access: Access,
@@ -83,11 +83,11 @@ pub async fn run(
             tokio::join!(keys.browsers.keep_saved(&stop), keys.tickets.expire(&stop));
         }
     };
-    tokio::join!(serve::serve(listener, routes::router(app), limits, &stop), tending);
+    tokio::join!(serve::accept_connections(listener, routes::router(app), limits, &stop), tending);
     changes.close();
-    // Those whose connection is lost have the same time to finish as the others.
+    // Requests whose connection is lost have the same time to finish as the others.
     if tokio::time::timeout(serve::FINISH_TIME_MAX, changes.wait()).await.is_err() {
-        tracing::warn!("{} requests are given up", changes.len());
+        tracing::warn!("{} requests are abandoned", changes.len());
     }
     sockets.close();
     sockets.wait().await;

@@ -1,14 +1,14 @@
-//! How many connections may be open at once, out of the files this process may have open.
+//! Limits on open connections, derived from the limit on open files.
 //!
-//! Every connection is an open file, and so is every pipe of an agent and every file that is written. If connections could
-//! take them all, whoever opens sockets would keep a session from being created or saved. So they get three eighths at
-//! most; agents may take half (`agent_process`), and an eighth is left for files.
+//! Every connection is an open file, and so is every pipe of an agent and every file that is written. If connections
+//! could use them all, a client that opens many sockets would prevent a session from being created or saved. So
+//! connections get at most three eighths; agents may use half (`agent_process`), and an eighth is left for files.
 
 /// However high the limit: a browser keeps at most six idle connections per host, so this is room for forty browsers.
 const WAITING_MAX: usize = 256;
-/// Requests are short; so many at once is a page gone wild.
+/// Requests are short; so many at once means a broken page.
 const HTTP_MAX: usize = 512;
-/// Each window has let itself in with the secret, so this only guards against a page gone wild.
+/// Each window has authenticated itself, so this only guards against a broken page.
 const WINDOWS_MAX: usize = 256;
 /// However low the limit: one browser.
 const LEAST: usize = 6;
@@ -17,7 +17,7 @@ const LEAST: usize = 6;
 pub struct Limits {
     /// HTTP connections in all, those being served included.
     pub(crate) http: usize,
-    /// Of these, connections that have not asked anything yet, or not again.
+    /// Of these, connections that have not sent a request yet, or not another one.
     pub(crate) waiting: usize,
     /// WebSockets.
     pub(crate) windows: usize,

@@ -1,13 +1,13 @@
-//! A text that opens the door: the secret itself, or a one-time ticket.
+//! A text that grants access: the secret itself, or a one-time ticket.
 //!
-//! Compared in constant time, never printed by accident. Where it is kept is the catalog's business.
+//! Compared in constant time, never printed by accident. The catalog stores it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use subtle::ConstantTimeEq;
 
-/// Who knows it may use this server.
+/// Whoever knows it may use this server.
 #[derive(Clone)]
 pub struct Secret(Arc<str>);
 

@@ -1,4 +1,4 @@
-//! Accepts connections and serves HTTP/1 on each until it is told to stop.
+//! Accepts connections and serves HTTP/1 on each until it is stopped.
 //!
 //! axum's own loop has no limit on half-open connections, no time limit for a request's head, and leaves Nagle on, so
 //! that small frames stall for 40 ms. This one has all three, and owns every task it starts.
@@ -22,28 +22,33 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
+use crate::connection_owner::Connection;
+use crate::idle_connections::{ConnectionSlot, IdleConnections};
 use crate::limits::Limits;
-use crate::lobby::{Guest, Lobby};
-use crate::peer::Connection;
 
-/// From the first byte a client may send, or the end of the answer before, to the end of a request's head. Loopback
+/// From the first byte a client may send, or the end of the previous answer, to the end of a request's head. Loopback
 /// and a local network need milliseconds.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// A request's head: a cookie or two and what browsers add.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// After a failed accept, most likely for want of file descriptors, to let some come free.
+/// The pause after a failed accept, most likely because of missing file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// For a connection that has to make room to be gone. It only has to be dropped.
+/// The time for an evicted connection to close. It only has to be dropped.
 const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// For requests under way when the server stops. Who is slower than this is not going to be quicker.
+/// The time for running requests to finish when the server stops.
 pub(crate) const FINISH_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Serves until `stop`, then lets every request under way finish.
-pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: &CancellationToken) {
+/// Serves until `stop`, then waits for running requests.
+pub(crate) async fn accept_connections(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: &CancellationToken,
+) {
     let connections = TaskTracker::new();
     let open = Arc::new(Semaphore::new(limits.http));
-    let lobby = Lobby::new(limits.waiting);
+    let idle = IdleConnections::new(limits.waiting);
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
@@ -59,35 +64,34 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits,
         };
         let permit = tokio::select! {
             () = stop.cancelled() => break,
-            permit = room(&open, &lobby) => permit,
+            permit = room(&open, &idle) => permit,
         };
         let Some(permit) = permit else {
             tracing::warn!(%peer, "{} connections are open: one more is turned away", limits.http);
             continue;
         };
-        // Not in the task, which may run much later: who came first has to be known as soon as the next one comes.
-        let guest = lobby.enter();
-        connections.spawn(serve_connection(stream, router.clone(), guest, stop.clone(), permit));
+        // Not in the task, which may run much later: the order of arrival must be known as soon as the next one comes.
+        let slot = idle.enter();
+        connections.spawn(serve_connection(stream, router.clone(), slot, stop.clone(), permit));
     }
     drop(listener);
     connections.close();
     connections.wait().await;
 }
 
-/// A place for one more connection. When there is none, one that only waits has to give up its own; none of those that are
-/// served has to.
-async fn room(open: &Arc<Semaphore>, lobby: &Lobby) -> Option<OwnedSemaphorePermit> {
+/// A permit for one more connection. If there is none, an idle connection is evicted; busy connections never are.
+async fn room(open: &Arc<Semaphore>, idle: &IdleConnections) -> Option<OwnedSemaphorePermit> {
     if let Ok(permit) = Arc::clone(open).try_acquire_owned() {
         return Some(permit);
     }
-    lobby.make_room();
+    idle.make_room();
     tokio::time::timeout(ROOM_TIME_MAX, Arc::clone(open).acquire_owned()).await.ok()?.ok()
 }
 
 /// The next connection, ready for small frames.
 async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, peer) = listener.accept().await?;
-    // Without it a frame waits for the acknowledgement of the one before, which the other side delays by 40 ms.
+    // Without it a frame waits for the acknowledgement of the previous one, which the other side delays by 40 ms.
     stream.set_nodelay(true)?;
     Ok((stream, peer))
 }
@@ -95,23 +99,23 @@ async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 async fn serve_connection(
     stream: TcpStream,
     router: Router,
-    guest: Guest,
+    slot: ConnectionSlot,
     stop: CancellationToken,
     _permit: OwnedSemaphorePermit,
 ) {
-    let guest = Arc::new(guest);
-    let waiting = Arc::clone(&guest);
+    let slot = Arc::new(slot);
+    let waiting = Arc::clone(&slot);
     let ends = both_ends(&stream);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (router, guest) = (router.clone(), Arc::clone(&guest));
+        let (router, slot) = (router.clone(), Arc::clone(&slot));
         async move {
-            guest.serve();
+            slot.set_busy();
             let mut request: Request = request.map(Body::new);
             if let Some(ends) = ends {
                 request.extensions_mut().insert(ends);
             }
             let response = router.oneshot(request).await;
-            guest.wait();
+            slot.set_idle();
             response.map_err(|never: Infallible| never)
         }
     });
@@ -124,7 +128,7 @@ async fn serve_connection(
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return log_end(ended),
-        () = waiting.shown_out() => return,
+        () = waiting.evicted() => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     if let Ok(ended) = tokio::time::timeout(FINISH_TIME_MAX, connection).await {

@@ -1,7 +1,8 @@
 //! Answers a browser that looks for a service worker here.
 //!
-//! Port 3000 is shared with many development servers, and a service worker that one of them installed goes on answering
-//! for the whole origin, in our place. The browser asks for its script again now and then; this one removes itself.
+//! Port 3000 is shared with many development servers, and a service worker installed by one of them keeps answering for
+//! the whole origin, in our place. The browser requests its script again from time to time; this script removes the
+//! worker.
 
 use axum::extract::Request;
 use axum::http::{Method, header};

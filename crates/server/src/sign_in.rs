@@ -1,7 +1,7 @@
-//! How a browser comes to hold a credential: a link with the secret or a one-time ticket in it.
+//! How a browser gets a credential: by a link with the secret or a one-time ticket.
 //!
-//! Comes in: `/?token=…`. Goes out: a cookie with a credential of that browser alone, never the secret, and a way to `/`;
-//! or a page that says where to find the link.
+//! Comes in: `/?token=…`. Goes out: a cookie with a credential of that browser, never the secret, and a redirect to
+//! `/`; or a page that explains where to find the link.
 
 use std::time::Instant;
 
@@ -12,20 +12,20 @@ use protocol::ErrorCode;
 
 use crate::access::{Access, Keys, SEC_FETCH_SITE};
 use crate::browser_label;
+use crate::connection_owner::{self, Connection, ConnectionOwner};
 use crate::error::Failure;
-use crate::peer::{self, Connection, PeerUser};
 use crate::tickets;
 
 const STYLE_PATH: &str = "/sign-in.css";
 const STYLE: &str = include_str!("../pages/sign-in.css");
 const PAGE: &str = include_str!("../pages/sign-in.html");
 const REDIRECT_PAGE: &str = include_str!("../pages/redirect.html");
-/// A browser that has been let in stays in until it is revoked or the secret changes.
+/// An authorized browser stays authorized until it is revoked or the secret changes.
 const COOKIE_SECONDS: u32 = 400 * 24 * 60 * 60;
 const INVALID: &str = "This link is no longer valid.";
 const OTHER_USER: &str = "This link is for a browser of the user who runs Liminal Builder, on the same machine.";
 
-/// May this path be fetched without the secret?
+/// Whether this path may be fetched without the secret.
 pub(crate) fn is_open(path: &str) -> bool {
     path == STYLE_PATH
 }
@@ -36,7 +36,7 @@ pub(crate) fn offered_token(uri: &Uri) -> Option<&str> {
 }
 
 /// `GET /?token=…`. The token never stays in the address bar.
-pub(crate) async fn enter(
+pub(crate) async fn sign_in(
     access: &Access,
     headers: &HeaderMap,
     offered: &str,
@@ -48,9 +48,9 @@ pub(crate) async fn enter(
         false => (!keys.secret.matches(offered)).then_some(INVALID),
     };
     match refusal {
-        None => let_in(access, keys, headers).await,
-        // An old link in the history, or one that worked once, of a browser that is in already.
-        Some(_) if access.admits(headers).is_some() => go_home(headers, &[]),
+        None => authorize(access, keys, headers).await,
+        // An old or used link, opened in a browser that is already authorized.
+        Some(_) if access.identify(headers).is_some() => go_home(headers, &[]),
         Some(reason) => {
             tracing::warn!("refused a sign-in link: {reason}");
             page(StatusCode::FORBIDDEN, reason)
@@ -58,30 +58,30 @@ pub(crate) async fn enter(
     }
 }
 
-/// Ok once for a ticket that our own user brings in time.
+/// Ok once for a ticket that our own user presents in time.
 async fn redeem(keys: &Keys, offered: &str, connection: Option<Connection>) -> Result<(), &'static str> {
-    // Before anything is read for it: only who knows a ticket may cause work.
+    // Before anything is read: only a client that knows a ticket may cause work.
     if !keys.tickets.knows(offered, Instant::now()) {
         return Err(INVALID);
     }
-    let asked = connection.map(|connection| tokio::task::spawn_blocking(move || peer::user_of(connection)));
+    let asked = connection.map(|connection| tokio::task::spawn_blocking(move || connection_owner::user_of(connection)));
     let user = match asked {
-        // Whatever fails here lets nobody in.
-        Some(asked) => asked.await.unwrap_or(PeerUser::Other),
-        None => PeerUser::Other,
+        // Any failure here denies access.
+        Some(asked) => asked.await.unwrap_or(ConnectionOwner::Other),
+        None => ConnectionOwner::Other,
     };
     match keys.tickets.redeem(offered, user, Instant::now()) {
         true => Ok(()),
-        false if user == PeerUser::Ours => Err(INVALID),
+        false if user == ConnectionOwner::Ours => Err(INVALID),
         false => Err(OTHER_USER),
     }
 }
 
-/// Gives the browser a credential, or keeps the one it has, and sends it to the page.
-pub(crate) async fn let_in(access: &Access, keys: &Keys, headers: &HeaderMap) -> Response {
+/// Gives the browser a credential, or keeps the one it has, and redirects it to the page.
+pub(crate) async fn authorize(access: &Access, keys: &Keys, headers: &HeaderMap) -> Response {
     let credential = match access.credential(headers) {
         Some(known) => known.to_owned(),
-        None => match keys.browsers.let_in(browser_label::of(headers)).await {
+        None => match keys.browsers.authorize(browser_label::of(headers)).await {
             Ok(credential) => credential,
             Err(error) => {
                 tracing::error!("could not make a credential: {error}");
@@ -93,7 +93,7 @@ pub(crate) async fn let_in(access: &Access, keys: &Keys, headers: &HeaderMap) ->
     go_home(headers, &access.cookie_names().map(cookie))
 }
 
-/// What a person sees who may not come in.
+/// The page for a person without access.
 pub(crate) fn refusal_page(failure: &Failure) -> Response {
     let reason = match failure.code() {
         ErrorCode::Unauthorized => "This browser has not been let in yet.",
@@ -106,13 +106,13 @@ pub(crate) async fn style() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)
 }
 
-/// A page that leads to `url`, which is made of an address and a ticket and holds nothing that means something in HTML.
+/// A page that redirects to `url`, which consists of an address and a ticket and contains no HTML characters.
 pub(crate) fn redirect_page(url: &str) -> String {
     REDIRECT_PAGE.replace("{url}", url)
 }
 
-/// After a redirect a browser still counts a request as caused by the site where the way began, and keeps its new cookie
-/// to itself. So from another site, such as our own file, the way goes on by a page of ours.
+/// After a redirect a browser still attributes a request to the site where it started, and does not send its new
+/// cookie. So from another site, such as our own file, the redirect is a page of ours.
 fn go_home(headers: &HeaderMap, cookies: &[String]) -> Response {
     let is_foreign = headers.get(SEC_FETCH_SITE).is_some_and(|site| site != "same-origin" && site != "none");
     let mut response = match is_foreign {
@@ -125,7 +125,7 @@ fn go_home(headers: &HeaderMap, cookies: &[String]) -> Response {
     response
 }
 
-/// `reason` is one of our own texts, never the visitor's.
+/// `reason` is one of our own texts, never from the request.
 fn page(status: StatusCode, reason: &str) -> Response {
     (status, Html(PAGE.replace("{reason}", reason))).into_response()
 }

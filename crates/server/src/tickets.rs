@@ -1,7 +1,7 @@
 //! One-time links, for the browser that is started for the user.
 //!
-//! A ticket lives thirty seconds, is redeemed once, and buys a credential of that browser alone. Who may redeem it is
-//! asked of `peer.rs` first, and a refusal does not use it up.
+//! A ticket lives thirty seconds, is redeemed once, and gives one browser a credential. `connection_owner.rs` checks
+//! who may redeem it, and a refusal does not use it up.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,19 @@ use catalog::{RedirectFile, random_secret};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::peer::PeerUser;
+use crate::connection_owner::ConnectionOwner;
 use crate::secret::Secret;
 
-/// For a browser to start and to ask for the page.
+/// The time for a browser to start and to request the page.
 pub(crate) const TICKET_LIFETIME: Duration = Duration::from_secs(30);
-/// Browsers that are being started at once. The oldest ticket gives way.
+/// The most browsers that are being started at once. Beyond it the oldest ticket is dropped.
 const TICKETS_MAX: usize = 8;
 const PREFIX: &str = "once-";
 
-/// Where a ticket is on its way to the browser.
+/// How a ticket reaches the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// For everybody on this machine to read: only a connection that is known to be ours may redeem it.
+    /// Readable by every user of this machine: only a connection of our own user may redeem it.
     CommandLine,
     /// In a file that only our user can read.
     PrivateFile,
@@ -48,12 +48,12 @@ struct Ticket {
     _file: Option<RedirectFile>,
 }
 
-/// Has this token the shape of a ticket?
+/// Whether this token has the form of a ticket.
 pub(crate) fn is_ticket(token: &str) -> bool {
     token.starts_with(PREFIX)
 }
 
-/// A text that no ticket had before.
+/// A new, unique ticket.
 pub(crate) fn new_ticket() -> io::Result<Secret> {
     Ok(Secret::new(format!("{PREFIX}{}", random_secret()?)))
 }
@@ -69,18 +69,18 @@ impl Tickets {
         self.0.issued.notify_one();
     }
 
-    /// Is this a ticket that could be redeemed now, by whoever may?
+    /// Whether this is a ticket that could be redeemed now.
     pub(crate) fn knows(&self, offered: &str, now: Instant) -> bool {
         self.open(now).iter().fold(false, |found, ticket| found | ticket.text.matches(offered))
     }
 
     /// True once for the right ticket, in time, over the right connection. Nothing else uses it up.
-    pub(crate) fn redeem(&self, offered: &str, peer: PeerUser, now: Instant) -> bool {
+    pub(crate) fn redeem(&self, offered: &str, peer: ConnectionOwner, now: Instant) -> bool {
         let mut open = self.open(now);
         let Some(at) = open.iter().position(|ticket| ticket.text.matches(offered)) else { return false };
         let may = match (peer, open[at].delivery) {
-            (PeerUser::Ours, _) | (PeerUser::Unknown, Delivery::PrivateFile) => true,
-            (PeerUser::Other, _) | (PeerUser::Unknown, Delivery::CommandLine) => false,
+            (ConnectionOwner::Ours, _) | (ConnectionOwner::Unknown, Delivery::PrivateFile) => true,
+            (ConnectionOwner::Other, _) | (ConnectionOwner::Unknown, Delivery::CommandLine) => false,
         };
         if may {
             open.remove(at);
@@ -88,7 +88,7 @@ impl Tickets {
         may
     }
 
-    /// Removes tickets, and the files they are in, when their time is over; all of them at the end.
+    /// Removes expired tickets and their files; all of them at the end.
     pub(crate) async fn expire(&self, stop: &CancellationToken) {
         let expiring = async {
             loop {
@@ -126,13 +126,13 @@ mod tests {
     #[test]
     fn a_ticket_works_once_and_a_wrong_guess_does_not_use_it_up() {
         let (tickets, now) = (Tickets::default(), Instant::now());
-        assert!(!tickets.redeem("", PeerUser::Ours, now));
+        assert!(!tickets.redeem("", ConnectionOwner::Ours, now));
         let ticket = issued(&tickets, Delivery::CommandLine, now);
         assert!(is_ticket(ticket.reveal()) && ticket.reveal().len() > 64);
-        assert!(!tickets.redeem("once-00", PeerUser::Ours, now) && !tickets.knows("once-00", now));
+        assert!(!tickets.redeem("once-00", ConnectionOwner::Ours, now) && !tickets.knows("once-00", now));
         assert!(tickets.knows(ticket.reveal(), now));
-        assert!(tickets.redeem(ticket.reveal(), PeerUser::Ours, now));
-        assert!(!tickets.redeem(ticket.reveal(), PeerUser::Ours, now) && !tickets.knows(ticket.reveal(), now));
+        assert!(tickets.redeem(ticket.reveal(), ConnectionOwner::Ours, now));
+        assert!(!tickets.redeem(ticket.reveal(), ConnectionOwner::Ours, now) && !tickets.knows(ticket.reveal(), now));
     }
 
     #[test]
@@ -140,8 +140,8 @@ mod tests {
         let (tickets, now) = (Tickets::default(), Instant::now());
         let (early, late) =
             (issued(&tickets, Delivery::CommandLine, now), issued(&tickets, Delivery::PrivateFile, now));
-        assert!(tickets.redeem(early.reveal(), PeerUser::Ours, now + Duration::from_millis(29_999)));
-        assert!(!tickets.redeem(late.reveal(), PeerUser::Ours, now + Duration::from_secs(30)));
+        assert!(tickets.redeem(early.reveal(), ConnectionOwner::Ours, now + Duration::from_millis(29_999)));
+        assert!(!tickets.redeem(late.reveal(), ConnectionOwner::Ours, now + Duration::from_secs(30)));
         assert!(!tickets.knows(late.reveal(), now + Duration::from_secs(30)));
     }
 
@@ -150,11 +150,11 @@ mod tests {
         let (tickets, now) = (Tickets::default(), Instant::now());
         let (line, file) = (issued(&tickets, Delivery::CommandLine, now), issued(&tickets, Delivery::PrivateFile, now));
         for ticket in [&line, &file] {
-            assert!(!tickets.redeem(ticket.reveal(), PeerUser::Other, now));
+            assert!(!tickets.redeem(ticket.reveal(), ConnectionOwner::Other, now));
         }
-        assert!(!tickets.redeem(line.reveal(), PeerUser::Unknown, now), "it could be read on a command line");
-        assert!(tickets.redeem(file.reveal(), PeerUser::Unknown, now), "only our user could read the file");
-        assert!(tickets.redeem(line.reveal(), PeerUser::Ours, now));
+        assert!(!tickets.redeem(line.reveal(), ConnectionOwner::Unknown, now), "it could be read on a command line");
+        assert!(tickets.redeem(file.reveal(), ConnectionOwner::Unknown, now), "only our user could read the file");
+        assert!(tickets.redeem(line.reveal(), ConnectionOwner::Ours, now));
     }
 
     #[test]
@@ -162,6 +162,6 @@ mod tests {
         let (tickets, now) = (Tickets::default(), Instant::now());
         let all: Vec<_> = (0..=TICKETS_MAX).map(|_| issued(&tickets, Delivery::CommandLine, now)).collect();
         assert!(!tickets.knows(all[0].reveal(), now));
-        assert!(all[1..].iter().all(|ticket| tickets.redeem(ticket.reveal(), PeerUser::Ours, now)));
+        assert!(all[1..].iter().all(|ticket| tickets.redeem(ticket.reveal(), ConnectionOwner::Ours, now)));
     }
 }

@@ -8,12 +8,12 @@ const REASON_CHARACTERS_MAX: usize = 160;
 /// Why a session wants the user whose turn was cancelled because the server stopped.
 pub(crate) const STOPPED_WITH_SERVER: &str = "Stopped with Liminal Builder";
 
-/// What is known of a session's life; the most urgent fact is what it shows.
+/// What is known of a session; the most urgent fact is what it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watch {
     turn_running: bool,
     loading: bool,
-    /// A turn ended and nobody has looked since: an error with its words, or a plain end.
+    /// A turn ended and nobody has looked since: an error with its message, or a plain end.
     unseen: Option<Unseen>,
     process: AgentStatus,
     /// Why the process was lost, in one line.
@@ -53,16 +53,16 @@ impl Watch {
         self.unseen = Some(Unseen::Error(STOPPED_WITH_SERVER.into()));
     }
 
-    /// What nobody had seen when the session was last put away.
-    pub(crate) fn restore(&mut self, kept: Option<&UnseenRecord>) {
-        self.unseen = kept.map(|kept| match kept.kind {
+    /// What nobody had seen when the session was last evicted.
+    pub(crate) fn restore(&mut self, saved: Option<&UnseenRecord>) {
+        self.unseen = saved.map(|saved| match saved.kind {
             UnseenKind::Finished => Unseen::Finished,
-            UnseenKind::Error => Unseen::Error(kept.reason.clone().unwrap_or_default()),
+            UnseenKind::Error => Unseen::Error(saved.reason.clone().unwrap_or_default()),
         });
     }
 
-    /// What the catalog keeps of it. `before` is the state that shows now.
-    pub(crate) fn to_keep(&self, before: &SessionState, now: Timestamp) -> Option<UnseenRecord> {
+    /// What the catalog saves of it. `before` is the state that shows now.
+    pub(crate) fn to_save(&self, before: &SessionState, now: Timestamp) -> Option<UnseenRecord> {
         let kind = match self.unseen.as_ref()? {
             Unseen::Finished => UnseenKind::Finished,
             Unseen::Error(_) => UnseenKind::Error,
@@ -87,10 +87,10 @@ impl Watch {
         self.hangs = true;
     }
 
-    pub(crate) fn fault(&mut self, words: String) {
+    pub(crate) fn panicked(&mut self, message: String) {
         self.turn_running = false;
         self.loading = false;
-        self.unseen = Some(Unseen::Error(words));
+        self.unseen = Some(Unseen::Error(message));
         self.process = AgentStatus::Idle;
         self.continuity = Continuity::Dormant;
     }
@@ -102,10 +102,6 @@ impl Watch {
     /// Someone looked: an unread end or error has served its purpose.
     pub(crate) fn seen(&mut self) {
         self.unseen = None;
-    }
-
-    pub(crate) fn is_turn_running(&self) -> bool {
-        self.turn_running
     }
 
     /// The state every window shows. `since` stays while the attention stays.
@@ -133,7 +129,7 @@ pub(crate) fn dormant(unseen: &UnseenRecord) -> SessionState {
     SessionState { since: Some(unseen.since), ..watch.state(&SessionState::default(), unseen.since) }
 }
 
-/// The first line that says something, if it is not too long.
+/// The first line that is not blank, if it is not too long.
 fn short(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().take(REASON_CHARACTERS_MAX).collect()
@@ -195,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_turn_says_why_and_is_forgotten_when_the_next_one_starts() {
+    fn a_failed_turn_shows_why_and_is_forgotten_when_the_next_one_starts() {
         let mut watch = Watch::default();
         watch.turn(&started());
         watch.turn(&failed());
@@ -211,13 +207,13 @@ mod tests {
         watch.turn(&started());
         watch.turn(&failed());
         let shown = watch.state(&SessionState::default(), Timestamp::from_unix_ms(5));
-        let kept = watch.to_keep(&shown, Timestamp::from_unix_ms(9)).unwrap();
-        assert_eq!(dormant(&kept), shown);
+        let saved = watch.to_save(&shown, Timestamp::from_unix_ms(9)).unwrap();
+        assert_eq!(dormant(&saved), shown);
         let mut again = Watch::default();
-        again.restore(Some(&kept));
-        assert_eq!(again.state(&dormant(&kept), Timestamp::from_unix_ms(99)), shown);
+        again.restore(Some(&saved));
+        assert_eq!(again.state(&dormant(&saved), Timestamp::from_unix_ms(99)), shown);
         again.seen();
-        assert_eq!(again.to_keep(&shown, Timestamp::from_unix_ms(99)), None);
+        assert_eq!(again.to_save(&shown, Timestamp::from_unix_ms(99)), None);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use protocol::{ErrorCode, ErrorMessage, ProjectId, SessionId};
 
-use providers::fault::Fault;
+use providers::catch_panic::Panic;
 
 /// What people read when a session has too many requests waiting.
 const TOO_MANY_WAIT: &str = "Too many requests are waiting for this session. Try again when it has opened.";
 
-/// And when it was archived, or its project removed, before they were served.
+/// And when it was archived, or its project removed, before they were handled.
 const CLOSED: &str = "The session was closed before this was done. Restore it and try again.";
 
 /// A variant exists because some caller acts on it.
@@ -19,7 +19,7 @@ pub enum ServiceError {
     SessionNotFound(SessionId),
     #[error("a turn is running")]
     TurnInProgress,
-    #[error("the session ended while it was asked")]
+    #[error("the session ended before it answered")]
     SessionEnded,
     /// As many requests as may wait for a session that loads or closes do so already.
     #[error("too many requests wait for the session")]
@@ -29,9 +29,9 @@ pub enum ServiceError {
     Closed,
     #[error("the server is shutting down")]
     ShuttingDown,
-    /// A panic; its words are in the log.
-    #[error("something in the server broke")]
-    Fault,
+    /// A panic; its message is in the log.
+    #[error("something in the server failed")]
+    Panic,
     /// An editor or a terminal was not opened; the sentence says why and what to do.
     #[error("{0}")]
     OpenFailed(String),
@@ -55,7 +55,7 @@ impl ServiceError {
             Self::TurnInProgress => ErrorCode::TurnInProgress,
             Self::TooManyWait => ErrorCode::AgentUnavailable,
             Self::Closed => ErrorCode::SessionNotFound,
-            Self::SessionEnded | Self::ShuttingDown | Self::Fault => ErrorCode::InternalError,
+            Self::SessionEnded | Self::ShuttingDown | Self::Panic => ErrorCode::InternalError,
             Self::OpenFailed(_) => ErrorCode::OpenFailed,
             Self::Invalid { .. } | Self::AgentInvalid { .. } => ErrorCode::InvalidMessage,
             Self::Catalog(error) => error.code(),
@@ -63,9 +63,9 @@ impl ServiceError {
         }
     }
 
-    pub(crate) fn fault(fault: &Fault) -> Self {
-        tracing::error!(%fault, "a request failed");
-        Self::Fault
+    pub(crate) fn panic(panic: &Panic) -> Self {
+        tracing::error!(%panic, "a request failed");
+        Self::Panic
     }
 
     /// What the user reads.
@@ -79,8 +79,8 @@ impl ServiceError {
                 message
             }
             Self::Invalid { field, reason } => {
-                let words = self.code().message("");
-                let mut message = ErrorMessage::new(self.code(), format!("{words} {field}: {reason}"));
+                let text = self.code().message("");
+                let mut message = ErrorMessage::new(self.code(), format!("{text} {field}: {reason}"));
                 message.field = Some((*field).to_string());
                 message
             }
@@ -93,7 +93,7 @@ impl ServiceError {
             Self::Closed => ErrorMessage::new(self.code(), CLOSED),
             other => {
                 let mut message = ErrorMessage::new(other.code(), other.code().message(""));
-                if matches!(other, Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown | Self::Fault) {
+                if matches!(other, Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown | Self::Panic) {
                     message.detail = Some(chain(other));
                 }
                 message

@@ -70,7 +70,7 @@ impl AsRef<[u8]> for Shared {
 /// What a frame may not overtake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// What was told of this session.
+    /// Earlier frames of this session.
     Session(SessionId),
     /// Anything; and nothing overtakes it.
     All,
@@ -80,8 +80,8 @@ pub(crate) enum After {
 impl After {
     pub(crate) fn of(message: &ServerMessage) -> Self {
         match message {
-            // What follows is told under an id that nobody knew before; what went before is of sessions that are gone now.
-            ServerMessage::SessionRenamed { .. } | ServerMessage::ProjectRemoved { .. } => Self::All,
+            // What was sent before it is of sessions that are gone now.
+            ServerMessage::ProjectRemoved { .. } => Self::All,
             ServerMessage::SessionCreated { session_id, .. }
             | ServerMessage::SessionHistory { session_id, .. }
             | ServerMessage::SessionUpsert { session_id, .. }

@@ -1,4 +1,4 @@
-//! The hub: what runs, who watches, and everything both fronts (WebSocket and HTTP) may ask.
+//! The hub: what runs, who watches, and everything both fronts (WebSocket and HTTP) may request.
 //!
 //! Comes in: requests. Goes out: answers to one window, news to all. Kept out: sockets, wires, files. Locks are held
 //! for a look-up and never across an await.
@@ -7,32 +7,34 @@ mod agents;
 mod directories;
 mod drain;
 mod entries;
-mod renamed;
-mod restored;
+mod startup_states;
 mod usage;
 
 pub use agents::{AgentSet, AgentSetup, ProbeTarget};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Catalog, NEW_SESSION_TITLE, SessionRecord};
 use protocol::{
-    AgentInfo, Attention, CliType, Continuity, ErrorMessage, Project, ProjectId, ServerMessage, SessionId,
-    SessionState, SessionSummary, TurnId,
+    AgentInfo, AgentSessionId, Attention, CliType, Continuity, ErrorMessage, Project, ProjectId, Prompt, ServerMessage,
+    SessionId, SessionState, SessionSummary, TurnId,
 };
-use providers::{NewSession, Registry};
-use tokio::sync::mpsc;
+use providers::catch_panic::catch_panic;
+use providers::{NewSession, ProviderError, Registry, StoredSession};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::ServiceError;
 use crate::frame::{After, Frame};
 use crate::outbox::{Frames, Outbox, WindowKind};
-use crate::session::{COMMANDS_MAX, Command, Session, now};
+use crate::session::{COMMANDS_MAX, CancelReply, SendReply, SessionActor, SessionCommand, now};
 use crate::window::Window;
-use providers::fault::contained;
+
+/// Newest items of a session's history that are loaded at first.
+const HISTORY_ITEMS_LOADED: usize = 400;
 
 /// Cheap to clone; every front holds one.
 #[derive(Clone, Debug)]
@@ -50,24 +52,24 @@ pub(crate) struct HubCore {
     states: Mutex<HashMap<SessionId, SessionState>>,
     /// The last number of sessions whose task has ended; the next one goes on from there.
     numbers: Mutex<HashMap<SessionId, u64>>,
-    renamed: Mutex<renamed::Renamed>,
-    newborn: mpsc::Sender<Session>,
+    spawn_session: mpsc::Sender<SessionActor>,
     tasks: TaskTracker,
-    /// The server's end has begun: nothing new is taken up.
+    limits: HubLimits,
+    /// The server has begun to stop: nothing new is started.
     stopping: CancellationToken,
-    /// And what ran has ended: the hub's own tasks may.
+    /// What ran has ended: the hub's own tasks may end too.
     stop: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct Windows {
     next: u64,
-    /// The server has said all it had to say: who comes now is told at once.
+    /// The server has nothing more to send: a window that connects now is finished at once.
     are_over: bool,
     open: HashMap<u64, Arc<Outbox>>,
 }
 
-/// What every window is told first.
+/// What every window gets first.
 #[derive(Clone, Debug, Default)]
 pub struct ServerFacts {
     pub version: String,
@@ -78,17 +80,20 @@ pub struct ServerFacts {
     pub has_display: bool,
 }
 
-/// How a session is opened: all that its agent has to be told.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) directory: PathBuf,
-    /// Its agent was given a message.
-    pub(crate) prompted: bool,
-    /// What the user has switched.
-    pub(crate) chosen: BTreeMap<String, String>,
+/// What a session may take.
+#[derive(Clone, Copy, Debug)]
+pub struct HubLimits {
+    /// What one turn may bring. An agent that brings more is cancelled, and the turn ends with an error.
+    pub turn_bytes_max: usize,
 }
 
-/// A window that asked, and the id its answer repeats.
+impl Default for HubLimits {
+    fn default() -> Self {
+        Self { turn_bytes_max: upserts::UpsertConfig::live().turn_bytes_max }
+    }
+}
+
+/// A window with a request, and the id its answer repeats.
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
     pub(crate) window: u64,
@@ -96,9 +101,16 @@ pub(crate) struct Requester {
     pub(crate) request_id: Option<String>,
     /// The session it is about.
     pub(crate) session: Option<SessionId>,
+    /// Its place among the window's requests, until it is answered.
+    pub(crate) _permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Requester {
+    /// The same, with its place among the window's requests.
+    pub(crate) fn with_permit(&self, permit: OwnedSemaphorePermit) -> Self {
+        Self { _permit: Some(Arc::new(permit)), ..self.clone() }
+    }
+
     pub(crate) fn answer(&self, message: ServerMessage) {
         let after = match After::of(&message) {
             After::Nothing => After::one_of(self.session.as_ref()),
@@ -119,8 +131,13 @@ impl Requester {
 impl Hub {
     /// Starts the hub's own task. Must be called inside a tokio runtime.
     pub fn start(catalog: Catalog, registry: Registry, facts: ServerFacts) -> Self {
-        let (newborn, births) = mpsc::channel(COMMANDS_MAX);
-        let states = Mutex::new(restored::states(&catalog));
+        Self::start_with(catalog, registry, facts, HubLimits::default())
+    }
+
+    /// As [`Self::start`], with other limits than the usual ones.
+    pub fn start_with(catalog: Catalog, registry: Registry, facts: ServerFacts, limits: HubLimits) -> Self {
+        let (spawn_session, new_sessions) = mpsc::channel(COMMANDS_MAX);
+        let states = Mutex::new(startup_states::states(&catalog));
         let core = Arc::new(HubCore {
             catalog,
             agents: agents::AgentRoster::default(),
@@ -129,13 +146,13 @@ impl Hub {
             sessions: Mutex::default(),
             states,
             numbers: Mutex::default(),
-            renamed: Mutex::default(),
-            newborn,
+            spawn_session,
+            limits,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
             stop: CancellationToken::new(),
         });
-        core.tasks.spawn(crate::supervisor::run(Arc::clone(&core), births, core.stop.clone()));
+        core.tasks.spawn(crate::supervisor::run(Arc::clone(&core), new_sessions, core.stop.clone()));
         core.install_agents(registry);
         Self { core }
     }
@@ -186,42 +203,39 @@ impl Hub {
         self.core.create_session(cli_type, &project, None).await
     }
 
-    /// Opens a session without a window, so that it is ready. Gives the id it has then.
-    pub async fn load_session(&self, id: &SessionId) -> Result<SessionId, ServiceError> {
-        self.core.ask(id, |reply| Command::Ready { reply }).await?;
-        Ok(self.core.current(id))
+    /// Opens a session without a window, so that it is ready.
+    pub async fn load_session(&self, id: &SessionId) -> Result<(), ServiceError> {
+        self.core.ask(id, |reply| SessionCommand::Ready { reply }).await
     }
 
     pub fn list_sessions(&self, project: &ProjectId) -> Result<Vec<SessionSummary>, ServiceError> {
         self.core.sessions(project)
     }
 
-    /// The id it has now, whether a process stands behind it, and its state.
-    pub fn session_status(&self, id: &SessionId) -> Result<(SessionId, bool, SessionState), ServiceError> {
-        let SessionRecord { id, cli_type, .. } = self.core.record(id)?;
-        let alive = self.core.agents.is_alive(&cli_type, &id.agent_session_id());
-        let state = self.core.state_of(&id);
-        Ok((id, alive, state))
+    /// Whether a process stands behind it, and its state.
+    pub fn session_status(&self, id: &SessionId) -> Result<(bool, SessionState), ServiceError> {
+        self.core.record(id)?;
+        Ok((self.core.is_alive(id), self.core.state_of(id)))
     }
 
-    pub async fn send(&self, id: &SessionId, content: String) -> Result<TurnId, ServiceError> {
-        if content.trim().is_empty() {
+    pub async fn send(&self, id: &SessionId, prompt: Prompt) -> Result<TurnId, ServiceError> {
+        if prompt.is_blank() {
             return Err(ServiceError::Invalid { field: "content", reason: "must not be blank" });
         }
-        self.core.ask(id, |reply| Command::Send { content, requester: None, reply }).await
+        self.core.ask(id, |reply| SessionCommand::Send { prompt, reply: SendReply::Caller(reply) }).await
     }
 
     pub async fn cancel(&self, id: &SessionId) -> Result<(), ServiceError> {
-        self.core.ask_live(id, |reply| Command::Cancel { requester: None, reply }).await?;
+        self.core.ask_live(id, |reply| SessionCommand::Cancel { reply: CancelReply::Caller(reply) }).await?;
         Ok(())
     }
 
     pub async fn kill(&self, id: &SessionId) -> Result<(), ServiceError> {
-        self.core.ask_live(id, |reply| Command::Kill { reply }).await?;
+        self.core.ask_live(id, |reply| SessionCommand::Kill { reply }).await?;
         Ok(())
     }
 
-    /// Names of sessions with a turn running, for the last words of the server.
+    /// Sessions with a turn running, for the last message of the server.
     pub fn working_sessions(&self) -> Vec<SessionSummary> {
         let working: Vec<SessionId> = lock(&self.core.states)
             .iter()
@@ -242,7 +256,11 @@ impl HubCore {
         self.agents.registry()
     }
 
-    /// The server's end has begun.
+    pub(crate) fn turn_bytes_max(&self) -> usize {
+        self.limits.turn_bytes_max
+    }
+
+    /// The server has begun to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.is_cancelled()
     }
@@ -261,9 +279,9 @@ impl HubCore {
             outbox.close();
         }
         for entry in lock(&self.sessions).values() {
-            // A session too busy to hear it notices the closed outbox when it next writes. So does the next actor of one
-            // that is closing.
-            entry.actor().try_send(Command::Leave { window }).ok();
+            // A session with a full queue notices the closed outbox when it next writes. So does the next actor of one that
+            // is closing.
+            entry.actor().try_send(SessionCommand::Leave { window }).ok();
         }
     }
 
@@ -296,47 +314,58 @@ impl HubCore {
         let project = self.project(project)?;
         self.unless_stopping()?;
         let creating = provider.create_session(NewSession { project_dir: PathBuf::from(&project.path) });
-        let session = contained(creating).await.map_err(|fault| ServiceError::fault(&fault))??;
+        let opened = catch_panic(creating).await.map_err(|panic| ServiceError::panic(&panic))??;
         if self.is_stopping() {
-            // It came up behind the back of whoever ended the others.
-            provider.kill_session(&session.id).await.ok();
+            // It was created after the others had been ended.
+            opened.session.close().await.ok();
             return Err(ServiceError::ShuttingDown);
         }
-        if let Err(error) = directories::set_defaults(provider.as_ref(), &session.id, &project).await {
+        if let Err(error) = directories::set_defaults(cli_type, opened.session.as_ref(), &project).await {
             // In another mode than the user wants it may do more than it should, so it does not run at all.
-            provider.kill_session(&session.id).await.ok();
+            opened.session.close().await.ok();
             return Err(error);
         }
-        let id = SessionId::new(cli_type, &session.id);
+        let id = SessionId::new(cli_type, &opened.agent_id);
         let record = SessionRecord::new(id.clone(), project.id.clone(), now());
         if let Err(error) = self.catalog.add_session(record).await {
             // Not saved, so it must not run either: nobody could find it again.
-            provider.kill_session(&session.id).await.ok();
+            opened.session.close().await.ok();
             return Err(error.into());
         }
         let live = SessionState { continuity: Continuity::Live, ..SessionState::default() };
         lock(&self.states).insert(id.clone(), live);
         let summary = self.summary(&id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))?;
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
-        // A place in the queue first: who is told of the session finds its actor, and the actor says nothing before that.
-        let start = self.newborn.reserve().await.map_err(|_| ServiceError::ShuttingDown)?;
+        // A place in the queue first: whoever learns of the session finds its actor, and the actor sends nothing before that.
+        let start = self.spawn_session.reserve().await.map_err(|_| ServiceError::ShuttingDown)?;
         if !self.enter_created(&id, &project.id, actor) {
             // Its project was removed meanwhile, and nobody could see it run.
-            provider.kill_session(&session.id).await.ok();
+            opened.session.close().await.ok();
             return Err(ServiceError::ProjectNotFound(project.id));
         }
         let created =
             ServerMessage::SessionCreated { session_id: id.clone(), project_id: project.id, session: summary.clone() };
         self.broadcast_as_answer(created, asker);
-        start.send(Session::created(Arc::clone(self), id, provider, session, commands, asker));
+        start.send(SessionActor::created(Arc::clone(self), id, provider, opened, commands, asker));
         Ok(summary)
     }
 
-    pub(crate) fn place_of(&self, id: &SessionId) -> Result<Place, ServiceError> {
+    /// What its agent needs to open the session.
+    pub(crate) fn stored_session(&self, id: &SessionId) -> Result<StoredSession, ServiceError> {
         let record = self.record(id)?;
         let project = self.project(&record.project_id)?;
-        let SessionRecord { prompted, chosen_options, .. } = record;
-        Ok(Place { directory: PathBuf::from(project.path), prompted, chosen: chosen_options })
+        Ok(StoredSession {
+            agent_id: record.current_agent_id(),
+            id: record.id,
+            project_dir: PathBuf::from(project.path),
+            prompted: record.prompted,
+            options: record.options,
+            items_max: HISTORY_ITEMS_LOADED,
+        })
+    }
+
+    pub(crate) fn directory_of(&self, id: &SessionId) -> Result<PathBuf, ServiceError> {
+        Ok(PathBuf::from(self.project(&self.record(id)?.project_id)?.path))
     }
 
     /// The last number of a session whose actor ends; the next one goes on from there.
@@ -349,38 +378,23 @@ impl HubCore {
         lock(&self.numbers).get(id).copied().unwrap_or(0)
     }
 
-    /// The first message of a session becomes its title, on disk and in every window before the agent has it.
-    pub(crate) async fn title_by(&self, id: &SessionId, content: &str) {
-        let untitled = |record: &SessionRecord| !record.prompted && record.title == NEW_SESSION_TITLE;
-        if !self.catalog.session(id).as_ref().is_some_and(untitled) {
-            return;
-        }
-        let title = catalog::title_from(content);
-        match self.catalog.set_title(id, &title).await {
-            Ok(()) => self.broadcast(ServerMessage::SessionTitleUpdated { session_id: id.clone(), title }),
-            // No reason to keep the message from the agent.
-            Err(error) => tracing::error!(session = %id, %error, "the title could not be saved"),
-        }
+    /// The title that a message gives its session, if it is the first one.
+    pub(crate) fn first_title(&self, id: &SessionId, text: &str) -> Option<String> {
+        let record = self.catalog.session(id)?;
+        let is_untitled = !record.prompted && record.title == NEW_SESSION_TITLE;
+        is_untitled.then(|| catalog::title_from(text))
     }
 
-    /// The agent took a message, so from now on the session is on its disk too.
-    pub(crate) async fn was_prompted(&self, id: &SessionId) {
-        let Ok(record) = self.record(id) else { return };
-        if record.prompted {
-            return;
+    /// The agent's present id is on the disk when this returns `Ok`. Costs a look-up when it is there already.
+    pub(crate) async fn save_agent_id(&self, id: &SessionId, agent_id: &AgentSessionId) -> Result<(), ProviderError> {
+        if self.catalog.session(id).is_some_and(|record| record.current_agent_id() == *agent_id) {
+            return Ok(());
         }
-        let mut marked = self.catalog.mark_prompted(&record.id).await;
-        if let Err(catalog::CatalogError::SessionNotFound(_)) = marked {
-            // Its new id was saved just before. Without the mark its agent would begin it anew over what was said.
-            marked = self.catalog.mark_prompted(&self.current(id)).await;
-        }
-        if let Err(error) = marked {
-            tracing::error!(session = %id, %error, "could not save that the session was begun");
-        }
+        let saved = self.catalog.set_agent_session_id(id, agent_id).await;
+        saved.map_err(|error| ProviderError::LoadFailed { detail: format!("its new id could not be saved: {error}") })
     }
 
     pub(crate) fn publish_state(&self, id: &SessionId, state: &SessionState) {
-        // One that is getting another id is told of once it has it.
         let Some(record) = self.catalog.session(id) else { return };
         let before = lock(&self.states).insert(id.clone(), state.clone());
         if before.as_ref() == Some(state) {
@@ -396,9 +410,9 @@ impl HubCore {
 
     /// Someone looked at the session, in some window.
     pub(crate) async fn seen(&self, id: &SessionId) -> Result<(), ServiceError> {
-        let id = &self.record(id)?.id;
-        if !self.command_live(id, Command::Seen).await? {
-            // Its actor is gone; what it left to be seen is cleared here.
+        self.record(id)?;
+        if !self.command_live(id, SessionCommand::Seen).await? {
+            // It has no actor; what nobody has seen is cleared here.
             let state = self.state_of(id);
             if matches!(state.attention, Attention::Finished | Attention::Error) {
                 let seen = SessionState { attention: Attention::Idle, reason: None, ..state };
@@ -414,8 +428,7 @@ impl HubCore {
     }
 
     pub(crate) fn record(&self, id: &SessionId) -> Result<SessionRecord, ServiceError> {
-        let record = self.catalog.session(id).or_else(|| self.catalog.session(&self.current(id)));
-        record.ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
+        self.catalog.session(id).ok_or_else(|| ServiceError::SessionNotFound(id.clone()))
     }
 
     pub(crate) fn project(&self, id: &ProjectId) -> Result<Project, ServiceError> {
@@ -461,9 +474,9 @@ impl HubCore {
 
     pub(crate) async fn agents(&self) -> Vec<AgentInfo> {
         let registry = self.registry();
-        let described = registry.iter().map(|provider| contained(provider.describe()));
+        let described = registry.iter().map(|provider| catch_panic(provider.describe()));
         let described = futures_util::future::join_all(described).await;
-        described.into_iter().filter_map(|agent| agent.map_err(|fault| ServiceError::fault(&fault)).ok()).collect()
+        described.into_iter().filter_map(|agent| agent.map_err(|panic| ServiceError::panic(&panic)).ok()).collect()
     }
 }
 

@@ -17,12 +17,12 @@ use upserts::{ItemBody, ItemUpdate, Text};
 use crate::frame::{Frame, WeakFrame};
 use crate::outbox::WindowKind;
 use crate::view::{self, Rendered};
-use providers::fault::contained_now;
+use providers::catch_panic::catch_panic_now;
 
-/// Final items whose rendering is kept at hand, for windows that read the same and for the next one that opens the
-/// session. Older ones are rendered anew when someone asks.
+/// Final items whose rendering is cached, for windows that read the same and for the next one that opens the
+/// session. Older ones are rendered again when someone needs them.
 const RENDERINGS_KEPT: usize = 256;
-/// Bytes of text whose rendering is kept at hand: what was made of it takes several times as much.
+/// Bytes of text whose rendering is cached: what was made of it takes several times as much.
 const RENDERED_BYTES_KEPT: usize = 4 * 1024 * 1024;
 /// Text that is made into a frame where others wait for the thread: a millisecond's work.
 const BYTES_AT_ONCE: usize = 64 * 1024;
@@ -33,7 +33,7 @@ const OUTPUT_BYTES_AT_ONCE: usize = 4 * 1024;
 
 /// The items of a session that were rendered last.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<VecDeque<Weak<ItemCell>>>);
+pub(crate) struct RenderingCache(Mutex<VecDeque<Weak<ItemCell>>>);
 
 #[derive(Debug)]
 pub(crate) struct ItemCell {
@@ -42,7 +42,7 @@ pub(crate) struct ItemCell {
     state: Mutex<ItemState>,
     /// Held while something is made, by whoever writes to a window. Taken before `state`, never after it.
     making: Mutex<Making>,
-    kept: Arc<Kept>,
+    cache: Arc<RenderingCache>,
     this: Weak<Self>,
 }
 
@@ -77,7 +77,7 @@ struct Making {
     code: CodeSearch,
 }
 
-/// Whether a text has code in it, as far as it was looked through.
+/// Whether a text has code in it, up to where it was searched.
 #[derive(Debug, Default)]
 struct CodeSearch {
     seen: Option<Text>,
@@ -142,7 +142,7 @@ impl CodeSearch {
     }
 }
 
-/// How far one window has been told about one item.
+/// What one window has of one item.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) text: Option<Text>,
@@ -151,22 +151,22 @@ pub(crate) struct Sent {
     times_made: u32,
     /// The tool detail whose sections it has; kept, so that its address stays its identity.
     pub(crate) sections: Option<Arc<ToolDetail>>,
-    /// It was told the final state: nothing more comes.
+    /// It has the final state: nothing more comes.
     pub(crate) is_over: bool,
 }
 
 impl Sent {
-    /// The window is told the whole of this rendering.
-    pub(crate) fn start_anew(&mut self) {
+    /// The window gets the whole of this rendering.
+    pub(crate) fn start_over(&mut self) {
         *self = Self { times_made: self.times_made, ..Self::default() };
     }
 }
 
 impl ItemCell {
-    pub(crate) fn new(update: ItemUpdate, seq: u64, kept: &Arc<Kept>) -> Arc<Self> {
+    pub(crate) fn new(update: ItemUpdate, seq: u64, cache: &Arc<RenderingCache>) -> Arc<Self> {
         let id = update.item_id.clone();
         let (state, making) = (Mutex::new(ItemState { update, seq }), Mutex::default());
-        Arc::new_cyclic(|this| Self { id, state, making, kept: Arc::clone(kept), this: Weak::clone(this) })
+        Arc::new_cyclic(|this| Self { id, state, making, cache: Arc::clone(cache), this: Weak::clone(this) })
     }
 
     pub(crate) fn id(&self) -> &ItemId {
@@ -197,7 +197,7 @@ impl ItemCell {
         self.lock().update.clone()
     }
 
-    /// Forgets the rendering; it is made anew when someone asks. False when someone is just making it.
+    /// Forgets the rendering; it is made again when someone needs it. False when someone is just making it.
     pub(crate) fn forget_rendering(&self) -> bool {
         let Ok(mut making) = try_lock(&self.making) else { return false };
         let made = making.made.take();
@@ -206,7 +206,7 @@ impl ItemCell {
         true
     }
 
-    /// The frame that brings a window from what it was told to the newest state. `seq` is the place of the frame in
+    /// The frame that brings a window from what it has to the newest state. `seq` is the place of the frame in
     /// the window's queue, so that a window which saw it has seen all that was numbered before. May take long.
     pub(crate) fn frame(&self, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
         self.make(lock(&self.making), |making, state| making.frame(&state, session, seq, kind, sent))
@@ -257,7 +257,7 @@ impl ItemCell {
         // Never two items' locks at once.
         drop(making);
         if is_new {
-            self.kept.keep(&self.this);
+            self.cache.keep(&self.this);
         }
         made
     }
@@ -280,7 +280,7 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, NotNow> {
     }
 }
 
-impl Kept {
+impl RenderingCache {
     /// Each that comes lets up to two go, so that a crowd of items which grew at once becomes fewer again.
     fn keep(&self, cell: &Weak<ItemCell>) {
         self.lock().push_back(Weak::clone(cell));
@@ -324,8 +324,8 @@ impl Making {
         let known = match kind {
             WindowKind::Plain => 0,
             WindowKind::View => {
-                let told = sent.text.as_ref().map_or(0, Text::len);
-                self.made.as_ref().map_or(0, |made| made.rendered_bytes).min(told)
+                let known = sent.text.as_ref().map_or(0, Text::len);
+                self.made.as_ref().map_or(0, |made| made.rendered_bytes).min(known)
             }
         };
         let bytes = update.weight_bytes().saturating_sub(known);
@@ -348,7 +348,7 @@ impl Making {
 
     fn frame(&mut self, state: &ItemState, session: &SessionId, seq: u64, kind: WindowKind, sent: &mut Sent) -> Frame {
         let frame = self.frame_of(state, session, seq, kind, sent);
-        // By the state that was told, not by the one the item may have reached since.
+        // By the state that was sent, not by the one the item may have reached since.
         sent.is_over = state.is_last_at(seq);
         frame
     }
@@ -394,7 +394,7 @@ impl Making {
         }
     }
 
-    /// Made once for all who want it now. Too long to be kept for those who may come.
+    /// Made once for all who want it now. Too long to be cached for later readers.
     fn long_plain_frame(&mut self, state: &ItemState, session: &SessionId, seq: u64) -> Frame {
         let key = (seq, state.seq);
         let known = self.long_plain.as_ref().filter(|(known, _)| *known == key);
@@ -414,7 +414,7 @@ impl Making {
         self.made.get_or_insert_default()
     }
 
-    /// A window that was told of an earlier rendering is told the whole of this one.
+    /// A window that has an earlier rendering gets the whole of this one.
     fn align(&mut self, sent: &mut Sent) {
         self.made();
         *sent = self.aligned(sent);
@@ -431,7 +431,7 @@ impl Making {
 
     fn view_upsert(&mut self, update: &ItemUpdate, sent: &mut Sent) -> Upsert {
         let view = self.rendered_view(update, sent);
-        // Most frames are updates, and small: what was said when the item began, or is said when it ends, is left out.
+        // Most frames are updates, and small: what is sent when the item begins or ends is left out.
         let is_growth = update.status == UpsertStatus::Update && view.content_from.is_some();
         let unless_growth = |time: Timestamp| if is_growth { Timestamp::default() } else { time };
         Upsert {
@@ -454,9 +454,9 @@ impl Making {
         if !self.is_plain {
             let made = self.made.get_or_insert_default();
             made.rendered_bytes = update.weight_bytes();
-            match contained_now(|| made.rendered.bring_up_to_date(update, sent)) {
+            match catch_panic_now(|| made.rendered.bring_up_to_date(update, sent)) {
                 Ok(view) => return view,
-                Err(fault) => tracing::error!(item = %update.item_id, %fault, "an item could not be rendered"),
+                Err(panic) => tracing::error!(item = %update.item_id, %panic, "an item could not be rendered"),
             }
             self.is_plain = true;
             self.made = None;

@@ -1,4 +1,4 @@
-//! The ring of renderings: what is forgotten is made anew, and a window that was told of the earlier one loses nothing.
+//! The ring of renderings: what is forgotten is made again, and a window that has the earlier one loses nothing.
 
 use protocol::{BlockPatch, Origin, ToolContent, TurnId};
 
@@ -23,8 +23,8 @@ pub(crate) fn session() -> SessionId {
     SessionId::parse("codex:1").unwrap()
 }
 
-fn final_item(number: usize, kept: &Arc<Kept>) -> Arc<ItemCell> {
-    ItemCell::new(update(&format!("i-{number}"), "words", UpsertStatus::Complete), 1, kept)
+fn final_item(number: usize, cache: &Arc<RenderingCache>) -> Arc<ItemCell> {
+    ItemCell::new(update(&format!("i-{number}"), "words", UpsertStatus::Complete), 1, cache)
 }
 
 fn is_made(cell: &ItemCell) -> bool {
@@ -36,50 +36,50 @@ fn blocks(upsert: &Upsert) -> &BlockPatch {
 }
 
 /// What a `view` window is sent of the item now.
-fn told(cell: &ItemCell, seq: u64, sent: &mut Sent) -> Upsert {
+fn received(cell: &ItemCell, seq: u64, sent: &mut Sent) -> Upsert {
     let bytes = cell.frame(&session(), seq, WindowKind::View, sent).into_bytes();
     let frame: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
     serde_json::from_value(frame["payload"].clone()).unwrap()
 }
 
 #[test]
-fn whether_more_is_to_come_is_judged_by_what_a_window_was_told() {
-    let (kept, text) = (Arc::default(), Text::from("words"));
-    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &kept);
+fn whether_more_is_to_come_is_judged_by_what_a_window_was_sent() {
+    let (cache, text) = (Arc::default(), Text::from("words"));
+    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &cache);
     let (mut sent, mut opened) = (Sent::default(), Sent::default());
-    told(&cell, 1, &mut sent);
+    received(&cell, 1, &mut sent);
     cell.entry(WindowKind::View, &mut opened);
     cell.replace(update("i", text.clone(), UpsertStatus::Complete), 2);
-    assert!(!sent.is_over && !opened.is_over, "or all would be told again from its start");
-    told(&cell, 2, &mut sent);
+    assert!(!sent.is_over && !opened.is_over, "or all would be sent again from its start");
+    received(&cell, 2, &mut sent);
     cell.entry(WindowKind::View, &mut opened);
     assert!(sent.is_over && opened.is_over);
 }
 
 #[test]
 fn a_text_that_ends_while_its_frame_is_made_is_not_sent_again_from_its_start() {
-    let (kept, text) = (Arc::default(), Text::from("```rust\nlet x = 1;\n"));
-    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &kept);
+    let (cache, text) = (Arc::default(), Text::from("```rust\nlet x = 1;\n"));
+    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &cache);
     cell.replace(update("i", text, UpsertStatus::Complete), 2);
     let mut sent = Sent::default();
     // The frame in place of the first change shows the second already, which is still in the queue.
-    assert!(!blocks(&told(&cell, 1, &mut sent)).html.is_empty());
+    assert!(!blocks(&received(&cell, 1, &mut sent)).html.is_empty());
     assert!(!sent.is_over, "what the window has is remembered until then");
-    assert!(blocks(&told(&cell, 2, &mut sent)).html.is_empty());
+    assert!(blocks(&received(&cell, 2, &mut sent)).html.is_empty());
     assert!(sent.is_over);
 }
 
 #[test]
 fn only_the_newest_renderings_of_finished_items_are_kept() {
-    let kept = Arc::default();
-    let cells: Vec<_> = (0..RENDERINGS_KEPT + 10).map(|number| final_item(number, &kept)).collect();
+    let cache = Arc::default();
+    let cells: Vec<_> = (0..RENDERINGS_KEPT + 10).map(|number| final_item(number, &cache)).collect();
     for cell in &cells {
         cell.entry(WindowKind::View, &mut Sent::default());
     }
     let forgotten = cells.iter().take_while(|cell| !is_made(cell)).count();
     assert_eq!(forgotten, 10, "the oldest are forgotten");
     assert!(cells[forgotten..].iter().all(|cell| is_made(cell)));
-    // One that was forgotten is made anew and kept again; the ring stays as large as it is.
+    // One that was forgotten is made again and cached again; the ring stays as large as it is.
     let entry = cells[0].entry(WindowKind::View, &mut Sent::default());
     assert!(blocks(&entry).html.concat().contains("words"));
     assert_eq!(cells.iter().filter(|cell| is_made(cell)).count(), RENDERINGS_KEPT);
@@ -87,9 +87,9 @@ fn only_the_newest_renderings_of_finished_items_are_kept() {
 
 #[test]
 fn of_long_items_fewer_are_kept_at_hand() {
-    let kept: Arc<Kept> = Arc::default();
+    let cache: Arc<RenderingCache> = Arc::default();
     let text = Text::from("word ".repeat(RENDERED_BYTES_KEPT / 20).as_str());
-    let item = |number| ItemCell::new(update(&format!("i-{number}"), text.clone(), UpsertStatus::Complete), 1, &kept);
+    let item = |number| ItemCell::new(update(&format!("i-{number}"), text.clone(), UpsertStatus::Complete), 1, &cache);
     let cells: Vec<_> = (0..8).map(item).collect();
     for cell in &cells {
         cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default());
@@ -100,10 +100,10 @@ fn of_long_items_fewer_are_kept_at_hand() {
 
 #[test]
 fn what_still_grows_is_not_forgotten_and_a_crowd_of_such_becomes_fewer_again_once_they_are_done() {
-    let kept: Arc<Kept> = Arc::default();
+    let cache: Arc<RenderingCache> = Arc::default();
     let text = Text::from("words");
     let crowd: Vec<_> = (0..RENDERINGS_KEPT + 50)
-        .map(|number| ItemCell::new(update(&format!("g-{number}"), text.clone(), UpsertStatus::Update), 1, &kept))
+        .map(|number| ItemCell::new(update(&format!("g-{number}"), text.clone(), UpsertStatus::Update), 1, &cache))
         .collect();
     for cell in &crowd {
         cell.entry(WindowKind::View, &mut Sent::default());
@@ -112,7 +112,7 @@ fn what_still_grows_is_not_forgotten_and_a_crowd_of_such_becomes_fewer_again_onc
     for cell in &crowd {
         cell.replace(update(cell.id().as_str(), text.clone(), UpsertStatus::Complete), 2);
     }
-    let later: Vec<_> = (0..60).map(|number| final_item(number, &kept)).collect();
+    let later: Vec<_> = (0..60).map(|number| final_item(number, &cache)).collect();
     for cell in &later {
         cell.entry(WindowKind::View, &mut Sent::default());
     }
@@ -123,42 +123,42 @@ fn what_still_grows_is_not_forgotten_and_a_crowd_of_such_becomes_fewer_again_onc
 
 #[test]
 fn an_item_that_is_gone_leaves_its_place_in_the_ring() {
-    let kept: Arc<Kept> = Arc::default();
+    let cache: Arc<RenderingCache> = Arc::default();
     for number in 0..3 * RENDERINGS_KEPT {
-        final_item(number, &kept).entry(WindowKind::View, &mut Sent::default());
+        final_item(number, &cache).entry(WindowKind::View, &mut Sent::default());
     }
-    assert_eq!(kept.lock().len(), RENDERINGS_KEPT);
+    assert_eq!(cache.lock().len(), RENDERINGS_KEPT);
 }
 
 #[test]
-fn a_window_told_of_a_forgotten_rendering_is_told_the_whole_of_the_next_and_no_text_twice() {
-    let (kept, mut sent) = (Arc::default(), Sent::default());
-    let words = "One.\n\nTwo and\n\nthree";
-    let text = Text::from(words);
-    let full: Vec<String> = rendering::markdown(words).iter().map(ToString::to_string).collect();
-    let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &kept);
-    told(&cell, 1, &mut sent);
-    assert!(blocks(&told(&cell, 2, &mut sent)).html.concat().len() < full.concat().len(), "it has all of it");
+fn a_window_with_a_forgotten_rendering_gets_the_whole_of_the_next_and_no_text_twice() {
+    let (cache, mut sent) = (Arc::default(), Sent::default());
+    let source = "One.\n\nTwo and\n\nthree";
+    let text = Text::from(source);
+    let full: Vec<String> = rendering::markdown(source).iter().map(ToString::to_string).collect();
+    let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &cache);
+    received(&cell, 1, &mut sent);
+    assert!(blocks(&received(&cell, 2, &mut sent)).html.concat().len() < full.concat().len(), "it has all of it");
     assert!(cell.forget_rendering());
     cell.replace(update("a", text.clone(), UpsertStatus::Complete), 3);
-    let again = told(&cell, 3, &mut sent);
+    let again = received(&cell, 3, &mut sent);
     let BlockPatch { from, keep, html } = blocks(&again);
     let html: Vec<String> = html.iter().map(ToString::to_string).collect();
     assert_eq!((*from, *keep, html), (0, 0, full), "its marks were of another rendering");
-    assert_eq!(again.view.content_from, Some(words.len()));
+    assert_eq!(again.view.content_from, Some(source.len()));
 }
 
 #[test]
-fn a_text_that_begins_anew_is_sent_whole_once_and_then_goes_on() {
-    let (kept, mut sent) = (Arc::default(), Sent::default());
-    let cell = ItemCell::new(update("a", "Another\n\ntext", UpsertStatus::Update), 1, &kept);
-    told(&cell, 1, &mut sent);
+fn a_text_that_starts_over_is_sent_whole_once_and_then_goes_on() {
+    let (cache, mut sent) = (Arc::default(), Sent::default());
+    let cell = ItemCell::new(update("a", "Another\n\ntext", UpsertStatus::Update), 1, &cache);
+    received(&cell, 1, &mut sent);
     let text = Text::from("Quite\n\nnew");
     cell.replace(update("a", text.clone(), UpsertStatus::Update), 2);
-    let whole = told(&cell, 2, &mut sent);
+    let whole = received(&cell, 2, &mut sent);
     assert_eq!((whole.view.content_from, blocks(&whole).from), (None, 0));
     cell.replace(update("a", text.clone(), UpsertStatus::Complete), 3);
-    let rest = told(&cell, 3, &mut sent);
+    let rest = received(&cell, 3, &mut sent);
     assert_eq!(rest.view.content_from, Some("Quite\n\nnew".len()));
     assert!(blocks(&rest).html.concat().len() < blocks(&whole).html.concat().len(), "nothing is sent twice: {rest:?}");
 }
@@ -186,8 +186,8 @@ fn someone_at_work(cell: &Arc<ItemCell>) -> impl Drop + use<> {
 
 #[test]
 fn a_session_never_waits_for_who_renders_its_items() {
-    let kept = Arc::default();
-    let cell = ItemCell::new(update("a", "words", UpsertStatus::Update), 1, &kept);
+    let cache = Arc::default();
+    let cell = ItemCell::new(update("a", "words", UpsertStatus::Update), 1, &cache);
     cell.entry(WindowKind::View, &mut Sent::default());
     let work = someone_at_work(&cell);
     cell.replace(update("a", "other words", UpsertStatus::Complete), 2);
@@ -200,9 +200,9 @@ fn a_session_never_waits_for_who_renders_its_items() {
 
 #[tokio::test]
 async fn while_one_item_is_rendered_every_window_that_shows_others_goes_on() {
-    let kept = Arc::default();
-    let slow = ItemCell::new(update("slow", "long words", UpsertStatus::Complete), 1, &kept);
-    let quick = ItemCell::new(update("quick", "words", UpsertStatus::Complete), 2, &kept);
+    let cache = Arc::default();
+    let slow = ItemCell::new(update("slow", "long words", UpsertStatus::Complete), 1, &cache);
+    let quick = ItemCell::new(update("quick", "words", UpsertStatus::Complete), 2, &cache);
     let waiting = Outbox::new(WindowKind::View);
     let work = someone_at_work(&slow);
     waiting.push_item(&session(), 1, &slow);
@@ -228,9 +228,9 @@ async fn while_one_item_is_rendered_every_window_that_shows_others_goes_on() {
 
 #[test]
 fn what_takes_long_is_not_made_where_others_wait() {
-    let kept = Arc::default();
+    let cache = Arc::default();
     let check = |text: &Text, kind| {
-        let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &kept);
+        let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &cache);
         cell.frame_at_once(&session(), 1, kind, &mut Sent::default()).map(|_| ())
     };
     let (short, long) = (Text::from("words"), Text::from("words ".repeat(BYTES_AT_ONCE)));
@@ -239,7 +239,7 @@ fn what_takes_long_is_not_made_where_others_wait() {
         assert_eq!(check(&long, kind), Err(NotNow::Long));
     }
     // Of what is rendered already only the rest counts.
-    let cell = ItemCell::new(update("a", long.clone(), UpsertStatus::Update), 1, &kept);
+    let cell = ItemCell::new(update("a", long.clone(), UpsertStatus::Update), 1, &cache);
     let mut sent = Sent::default();
     cell.frame(&session(), 1, WindowKind::View, &mut sent);
     lock(&cell.making).took = Duration::ZERO;
@@ -251,8 +251,8 @@ fn what_takes_long_is_not_made_where_others_wait() {
 
 #[test]
 fn plain_windows_that_hold_one_long_message_share_its_bytes_and_nothing_is_kept_when_they_have_read_it() {
-    let kept = Arc::default();
-    let cell = ItemCell::new(update("i", "words ".repeat(BYTES_AT_ONCE), UpsertStatus::Complete), 1, &kept);
+    let cache = Arc::default();
+    let cell = ItemCell::new(update("i", "words ".repeat(BYTES_AT_ONCE), UpsertStatus::Complete), 1, &cache);
     let frame = || cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default()).into_bytes();
     let first = frame();
     let others: Vec<_> = (0..9)
@@ -273,18 +273,18 @@ fn plain_windows_that_hold_one_long_message_share_its_bytes_and_nothing_is_kept_
 
 #[test]
 fn code_and_edits_are_never_made_where_others_wait() {
-    let kept = Arc::default();
+    let cache = Arc::default();
     let at_once =
         |cell: &ItemCell, seq, sent: &mut Sent| cell.frame_at_once(&session(), seq, WindowKind::View, sent).map(|_| ());
     for text in ["```scss\n-a", "words\n\n- item\n\n  ~~~\n  code", "> ````\n> x"] {
-        let cell = ItemCell::new(update("code", text, UpsertStatus::Update), 1, &kept);
+        let cell = ItemCell::new(update("code", text, UpsertStatus::Update), 1, &cache);
         assert_eq!(at_once(&cell, 1, &mut Sent::default()), Err(NotNow::Long), "{text:?}");
         cell.frame(&session(), 1, WindowKind::View, &mut Sent::default());
         assert_eq!(at_once(&cell, 1, &mut Sent::default()), Ok(()), "what is made is given to the next window");
         assert_eq!(at_once(&cell, 2, &mut Sent::default()), Err(NotNow::Long), "{text:?}, once more");
     }
     // A fence that comes in two parts, and a text that is replaced.
-    let cell = ItemCell::new(update("code", "words ``", UpsertStatus::Update), 1, &kept);
+    let cell = ItemCell::new(update("code", "words ``", UpsertStatus::Update), 1, &cache);
     assert_eq!(at_once(&cell, 1, &mut Sent::default()), Ok(()));
     cell.replace(update("code", "```\n and more than there was", UpsertStatus::Update), 2);
     assert_eq!(at_once(&cell, 2, &mut Sent::default()), Err(NotNow::Long));
@@ -300,7 +300,7 @@ fn code_and_edits_are_never_made_where_others_wait() {
         tool: Some(tool),
     };
     let edit = ItemUpdate { body, ..update("edit", "", UpsertStatus::Update) };
-    let (cell, mut sent) = (ItemCell::new(edit.clone(), 1, &kept), Sent::default());
+    let (cell, mut sent) = (ItemCell::new(edit.clone(), 1, &cache), Sent::default());
     assert_eq!(at_once(&cell, 1, &mut sent), Err(NotNow::Long));
     cell.frame(&session(), 1, WindowKind::View, &mut sent);
     lock(&cell.making).took = Duration::ZERO;

@@ -1,7 +1,7 @@
-//! The hub: one actor per live session, fan-out to every window, outboxes, titles and attention; what runs.
+//! The hub: one actor per live session, the fold of its stream events, fan-out to every window, outboxes, titles and attention; what runs.
 //!
 //! Comes in: requests of windows and of the HTTP API, events of providers. Goes out: ordered frames, per window.
-//! Kept out: sockets, HTTP, files, wires. Only this crate orders events and decides who hears them.
+//! Kept out: sockets, HTTP, files, wires. Only this crate orders events and decides who receives them.
 
 mod attention;
 mod error;
@@ -20,6 +20,6 @@ mod window;
 
 pub use error::ServiceError;
 pub use frame::Frame;
-pub use hub::{AgentSet, AgentSetup, Hub, ProbeTarget, ServerFacts};
+pub use hub::{AgentSet, AgentSetup, Hub, HubLimits, ProbeTarget, ServerFacts};
 pub use outbox::{Frames, WindowKind};
 pub use window::Window;

@@ -129,12 +129,12 @@ fn name(target: OpenTarget) -> &'static str {
     }
 }
 
-/// Puts the directory where the command wants it. An editor that does not say gets it as its last argument. A terminal is
-/// started in the directory anyway, and most of them would take an argument for a command to run.
+/// Puts the directory where the command wants it. An editor whose command has no place for it gets it as its last
+/// argument. A terminal is started in the directory anyway, and most of them would take an argument for a command to run.
 fn with_directory(target: OpenTarget, words: Vec<String>, directory: &str) -> Vec<String> {
-    let is_said = words.iter().any(|word| word.contains(DIRECTORY));
+    let is_placed = words.iter().any(|word| word.contains(DIRECTORY));
     let mut words: Vec<String> = words.into_iter().map(|word| word.replace(DIRECTORY, directory)).collect();
-    if !is_said && target == OpenTarget::Editor {
+    if !is_placed && target == OpenTarget::Editor {
         words.push(directory.to_owned());
     }
     words

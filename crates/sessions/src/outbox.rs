@@ -2,7 +2,7 @@
 //!
 //! Comes in: ordered frames, items and snapshots. Goes out: the same order, each item once and in its newest state. While
 //! something long of one session is made, what is not of that session passes it. Kept out: sockets, and what a message
-//! means. The queue is bounded: a window that lets it fill is let go, and comes back to a snapshot.
+//! means. The queue is bounded: a window that lets it fill is closed, and comes back to a snapshot.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::renderers;
 use crate::snapshot::Snapshot;
 
 /// Waiting things that are not yet superseded. A window that keeps up has a handful; one that never reads reaches this
-/// after some thousand items and is let go.
+/// after some thousand items and is closed.
 const SLOTS_MAX: usize = 8192;
 /// Bytes of encoded frames that may wait. Items wait unencoded and cost nothing here.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -45,26 +45,26 @@ pub enum WindowKind {
 #[derive(Debug)]
 pub(crate) struct Outbox {
     kind: WindowKind,
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     ready: Notify,
     gone: CancellationToken,
     over: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     queue: VecDeque<Slot>,
     waiting: HashSet<(SessionId, ItemId)>,
     /// What of which sessions waits.
-    news: HashSet<(About, SessionId)>,
-    /// What the window was told of items that are still growing.
+    news: HashSet<(NewsKind, SessionId)>,
+    /// What the window has of items that are still growing.
     sent: HashMap<(SessionId, ItemId), Sent>,
     bytes: usize,
 }
 
-/// What is told of a session beside its items, each as it is now.
+/// What is sent of a session besides its items, each as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum About {
+enum NewsKind {
     State,
     Facts,
 }
@@ -72,7 +72,7 @@ enum About {
 #[derive(Debug)]
 enum Slot {
     Frame { after: After, frame: Frame },
-    News { about: About, session: SessionId, frame: Frame },
+    News { kind: NewsKind, session: SessionId, frame: Frame },
     Item { session: SessionId, seq: u64, cell: Arc<ItemCell> },
     Snapshot(Box<Snapshot>),
 }
@@ -98,19 +98,19 @@ impl Outbox {
 
     /// A newer state of a session: the one still waiting is left out.
     pub(crate) fn push_state(&self, session: &SessionId, frame: Frame) {
-        self.push_news(session, About::State, |_| frame);
+        self.push_news(session, NewsKind::State, |_| frame);
     }
 
     /// More facts of a session. While earlier ones wait, all there are take their place.
     pub(crate) fn push_facts(&self, session: &SessionId, more: Frame, all: impl FnOnce() -> Frame) {
-        self.push_news(session, About::Facts, |are_waiting| if are_waiting { all() } else { more });
+        self.push_news(session, NewsKind::Facts, |are_waiting| if are_waiting { all() } else { more });
     }
 
-    fn push_news(&self, session: &SessionId, about: About, frame: impl FnOnce(bool) -> Frame) {
+    fn push_news(&self, session: &SessionId, kind: NewsKind, frame: impl FnOnce(bool) -> Frame) {
         let mut state = self.lock();
-        let are_waiting = !state.news.insert((about, session.clone()));
+        let are_waiting = !state.news.insert((kind, session.clone()));
         if are_waiting {
-            let is_it = |slot: &Slot| matches!(slot, Slot::News { about: what, session: of, .. } if *what == about && of == session);
+            let is_it = |slot: &Slot| matches!(slot, Slot::News { kind: other, session: of, .. } if *other == kind && of == session);
             let earlier = state.queue.iter().rposition(is_it).and_then(|place| state.queue.remove(place));
             if let Some(Slot::News { frame, .. }) = earlier {
                 state.bytes -= frame.len();
@@ -119,7 +119,7 @@ impl Outbox {
         let frame = frame(are_waiting);
         state.bytes += frame.len();
         let full = state.bytes > BYTES_MAX && !state.queue.is_empty();
-        state.queue.push_back(Slot::News { about, session: session.clone(), frame });
+        state.queue.push_back(Slot::News { kind, session: session.clone(), frame });
         self.pushed(state, full);
     }
 
@@ -139,16 +139,16 @@ impl Outbox {
         self.pushed(state, false);
     }
 
-    fn pushed(&self, mut state: MutexGuard<'_, State>, full: bool) {
+    fn pushed(&self, mut state: MutexGuard<'_, OutboxState>, full: bool) {
         if self.gone.is_cancelled() {
             // Nobody reads any more; a session that has not noticed yet must not fill it again.
-            *state = State::default();
+            *state = OutboxState::default();
             return;
         }
         let full = full || state.queue.len() > SLOTS_MAX;
         drop(state);
         if full {
-            tracing::warn!("a window does not read; it is let go");
+            tracing::warn!("a window does not read; it is closed");
             self.close();
         }
         self.ready.notify_one();
@@ -159,14 +159,14 @@ impl Outbox {
         self.lock().sent.retain(|(of, _), _| of != session);
     }
 
-    /// Lets the window go: what waits is dropped, the socket is to be closed.
+    /// Closes the window: what waits is dropped, the socket is to be closed.
     pub(crate) fn close(&self) {
         self.gone.cancel();
-        *self.lock() = State::default();
+        *self.lock() = OutboxState::default();
         self.ready.notify_one();
     }
 
-    /// Nothing more comes: the window is let go once it has read what waits.
+    /// Nothing more comes: the window is closed once it has read what waits.
     pub(crate) fn finish(&self) {
         self.over.cancel();
         self.ready.notify_one();
@@ -180,7 +180,7 @@ impl Outbox {
         &self.gone
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -206,9 +206,9 @@ impl Slot {
 pub struct Frames {
     outbox: Arc<Outbox>,
     /// The item whose turn it is.
-    item: Option<Box<Item>>,
+    item: Option<Box<QueuedItem>>,
     /// What takes long is made off the async threads.
-    making: JoinSet<Result<(SessionId, Frame, Told), JoinError>>,
+    making: JoinSet<Result<(SessionId, Frame, SentItems), JoinError>>,
     /// What will be when there is room.
     to_make: VecDeque<Long>,
     /// The sessions of both. Whatever else there is of them waits.
@@ -219,13 +219,13 @@ pub struct Frames {
 
 #[derive(Debug)]
 enum Long {
-    Item(Box<Item>),
+    Item(Box<QueuedItem>),
     Snapshot(Box<Snapshot>),
 }
 
 /// An item that was taken out of the queue, and what the window knows of it.
 #[derive(Debug)]
-struct Item {
+struct QueuedItem {
     key: (SessionId, ItemId),
     seq: u64,
     cell: Arc<ItemCell>,
@@ -233,8 +233,8 @@ struct Item {
     looks: usize,
 }
 
-/// What a window has been told of items that are still growing.
-pub(crate) type Told = Vec<((SessionId, ItemId), Sent)>;
+/// What a window has of items that are still growing.
+pub(crate) type SentItems = Vec<((SessionId, ItemId), Sent)>;
 
 impl Frames {
     pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
@@ -242,7 +242,7 @@ impl Frames {
         Self { outbox, item: None, making, to_make, busy: Vec::new(), give_up_at: None }
     }
 
-    /// The next frame to write; none when the window is to be let go or nothing more comes. Nothing is lost when the
+    /// The next frame to write; none when the window is to be closed or nothing more comes. Nothing is lost when the
     /// future is dropped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
@@ -285,16 +285,16 @@ impl Frames {
         is_over.then(|| *self.give_up_at.get_or_insert_with(|| Instant::now() + LAST_FRAMES_TIME_MAX))
     }
 
-    fn made(&mut self, done: Result<(SessionId, Frame, Told), JoinError>) -> Option<Frame> {
+    fn made(&mut self, done: Result<(SessionId, Frame, SentItems), JoinError>) -> Option<Frame> {
         match done {
-            Ok((session, frame, told)) => {
+            Ok((session, frame, sent_items)) => {
                 self.busy.retain(|busy| *busy != session);
                 self.start_making();
-                self.outbox.lock().sent.extend(told);
+                self.outbox.lock().sent.extend(sent_items);
                 Some(frame)
             }
             Err(error) => {
-                // A panic in the renderer: the window is let go and comes back to a fresh snapshot.
+                // A panic in the renderer: the window is closed and comes back to a fresh snapshot.
                 tracing::error!(%error, "a frame could not be made");
                 self.outbox.close();
                 None
@@ -303,13 +303,13 @@ impl Frames {
     }
 
     /// The item's frame if it can be had at once. If not, it is on its way, or the item stays for another look.
-    fn make(&mut self, mut item: Box<Item>) -> Option<Frame> {
+    fn make(&mut self, mut item: Box<QueuedItem>) -> Option<Frame> {
         let kind = self.outbox.kind;
-        let Item { key, seq, cell, sent, looks } = &mut *item;
+        let QueuedItem { key, seq, cell, sent, looks } = &mut *item;
         match cell.frame_at_once(&key.0, *seq, kind, sent) {
             Ok(frame) => {
-                let told = item.told(kind);
-                self.outbox.lock().sent.extend(told);
+                let sent_items = item.into_sent(kind);
+                self.outbox.lock().sent.extend(sent_items);
                 return Some(frame);
             }
             Err(NotNow::Busy) if *looks < LOOKS_MAX => {
@@ -334,8 +334,8 @@ impl Frames {
             let kind = self.outbox.kind;
             self.making.spawn(renderers::run(move || {
                 let session = long.session().clone();
-                let (frame, told) = long.make(kind);
-                (session, frame, told)
+                let (frame, sent_items) = long.make(kind);
+                (session, frame, sent_items)
             }));
         }
     }
@@ -350,9 +350,9 @@ impl Frames {
                 state.bytes -= frame.len();
                 Some(Taken::Frame(frame))
             }
-            Slot::News { about, session, frame } => {
+            Slot::News { kind, session, frame } => {
                 state.bytes -= frame.len();
-                state.news.remove(&(about, session));
+                state.news.remove(&(kind, session));
                 Some(Taken::Frame(frame))
             }
             Slot::Snapshot(snapshot) => Some(Taken::Snapshot(snapshot)),
@@ -360,7 +360,7 @@ impl Frames {
                 let key = (session, cell.id().clone());
                 state.waiting.remove(&key);
                 let sent = state.sent.remove(&key).unwrap_or_default();
-                Some(Taken::Item(Box::new(Item { key, seq, cell, sent, looks: 0 })))
+                Some(Taken::Item(Box::new(QueuedItem { key, seq, cell, sent, looks: 0 })))
             }
         }
     }
@@ -374,21 +374,21 @@ impl Long {
         }
     }
 
-    fn make(self, kind: WindowKind) -> (Frame, Told) {
+    fn make(self, kind: WindowKind) -> (Frame, SentItems) {
         match self {
             Self::Item(mut item) => {
-                let Item { key, seq, cell, sent, .. } = &mut *item;
+                let QueuedItem { key, seq, cell, sent, .. } = &mut *item;
                 let frame = cell.frame(&key.0, *seq, kind, sent);
-                (frame, item.told(kind).into_iter().collect())
+                (frame, item.into_sent(kind).into_iter().collect())
             }
             Self::Snapshot(snapshot) => snapshot.encode(kind),
         }
     }
 }
 
-impl Item {
-    /// What the window need not be told again, as long as the item grows.
-    fn told(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
+impl QueuedItem {
+    /// What the window need not be sent again, as long as the item grows.
+    fn into_sent(self, kind: WindowKind) -> Option<((SessionId, ItemId), Sent)> {
         (kind == WindowKind::View && !self.sent.is_over).then_some((self.key, self.sent))
     }
 }
@@ -402,7 +402,7 @@ async fn until(moment: Option<Instant>) {
 
 enum Taken {
     Frame(Frame),
-    Item(Box<Item>),
+    Item(Box<QueuedItem>),
     Snapshot(Box<Snapshot>),
 }
 

@@ -15,7 +15,7 @@ async fn next(frames: &mut Frames) -> Value {
     serde_json::from_slice(&frame.into_bytes()).unwrap()
 }
 
-fn say(word: &str) -> Frame {
+fn frame_with(word: &str) -> Frame {
     let error = protocol::ErrorMessage::new(protocol::ErrorCode::InternalError, word);
     Frame::of(ServerMessage::Error(error), None)
 }
@@ -43,7 +43,7 @@ async fn a_newer_state_takes_the_place_of_the_one_still_waiting() {
 }
 
 #[tokio::test]
-async fn a_window_that_never_reads_is_let_go_and_costs_nothing_more() {
+async fn a_window_that_never_reads_is_disconnected_and_costs_nothing_more() {
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));
     let frame = Frame::of(ServerMessage::Ack {}, None);
@@ -75,17 +75,17 @@ async fn of_a_sessions_states_only_the_newest_waits_and_it_comes_after_what_was_
     let mut frames = Frames::new(Arc::clone(&outbox));
     let other = SessionId::parse("codex:2").unwrap();
     for _ in 0..2 * SLOTS_MAX {
-        outbox.push_state(&session(), say("working"));
+        outbox.push_state(&session(), frame_with("working"));
     }
-    outbox.push_state(&other, say("the other"));
-    outbox.push(After::Session(session()), say("a turn's end"));
-    outbox.push_state(&session(), say("finished"));
+    outbox.push_state(&other, frame_with("the other"));
+    outbox.push(After::Session(session()), frame_with("a turn's end"));
+    outbox.push_state(&session(), frame_with("finished"));
     assert!(!outbox.gone().is_cancelled());
     for word in ["the other", "a turn's end", "finished"] {
         assert_eq!(next(&mut frames).await["message"], word);
     }
     assert_eq!(outbox.lock().bytes, 0);
-    outbox.push_state(&session(), say("idle"));
+    outbox.push_state(&session(), frame_with("idle"));
     assert_eq!(next(&mut frames).await["message"], "idle");
 }
 
@@ -93,17 +93,17 @@ async fn of_a_sessions_states_only_the_newest_waits_and_it_comes_after_what_was_
 async fn facts_without_end_wait_as_one_and_none_is_lost() {
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));
-    outbox.push_facts(&session(), say("the model"), || unreachable!("nothing waits"));
-    outbox.push_state(&session(), say("working"));
+    outbox.push_facts(&session(), frame_with("the model"), || unreachable!("nothing waits"));
+    outbox.push_state(&session(), frame_with("working"));
     for _ in 0..2 * SLOTS_MAX {
-        outbox.push_facts(&session(), say("a title"), || say("the model and a title"));
+        outbox.push_facts(&session(), frame_with("a title"), || frame_with("the model and a title"));
     }
     assert!(!outbox.gone().is_cancelled());
     for word in ["working", "the model and a title"] {
         assert_eq!(next(&mut frames).await["message"], word);
     }
     assert!(outbox.lock().queue.is_empty());
-    outbox.push_facts(&session(), say("another title"), || unreachable!("nothing waits"));
+    outbox.push_facts(&session(), frame_with("another title"), || unreachable!("nothing waits"));
     assert_eq!(next(&mut frames).await["message"], "another title");
 }
 
@@ -127,17 +127,14 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
         );
     }
     outbox.push_item(&session(), 1, &a);
-    outbox.push(After::Session(session()), say("its own end"));
-    outbox.push_state(&session(), say("its own state"));
+    outbox.push(After::Session(session()), frame_with("its own end"));
+    outbox.push_state(&session(), frame_with("its own state"));
     outbox.push_item(&other, 2, &b);
-    outbox.push(After::Nothing, say("a project"));
-    // Neither passes what is told before it, nor is it passed.
-    let renamed = ServerMessage::SessionRenamed { session_id: session(), new_session_id: other.clone() };
+    outbox.push(After::Nothing, frame_with("a project"));
+    // It neither overtakes what was sent before it, nor is it overtaken.
     let removed = ServerMessage::ProjectRemoved { project_id: protocol::ProjectId::parse("p").unwrap() };
-    for message in [renamed, removed] {
-        outbox.push(After::of(&message), Frame::of(message, None));
-    }
-    outbox.push(After::Session(other), say("under the other id"));
+    outbox.push(After::of(&removed), Frame::of(removed, None));
+    outbox.push(After::Session(other), frame_with("of the other session"));
     assert_eq!(content(&next(&mut frames).await), "short");
     assert_eq!(next(&mut frames).await["message"], "a project");
     let rest = [
@@ -147,22 +144,20 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
         next(&mut frames).await,
         next(&mut frames).await,
     ];
-    let mut words: Vec<_> =
+    let mut names: Vec<_> =
         rest.iter().map(|frame| frame["message"].as_str().or(frame["payload"]["itemId"].as_str()).unwrap()).collect();
     // Two are made at once: either may be first.
-    words.sort_by_key(|word| ["c", "d"].iter().position(|of_crowd| of_crowd == word));
-    assert_eq!(words, ["a", "its own end", "its own state", "c", "d"]);
-    for kind in ["session:renamed", "project:removed"] {
-        assert_eq!(next(&mut frames).await["type"], kind);
-    }
-    assert_eq!(next(&mut frames).await["message"], "under the other id");
+    names.sort_by_key(|word| ["c", "d"].iter().position(|of_crowd| of_crowd == word));
+    assert_eq!(names, ["a", "its own end", "its own state", "c", "d"]);
+    assert_eq!(next(&mut frames).await["type"], "project:removed");
+    assert_eq!(next(&mut frames).await["message"], "of the other session");
     assert!(outbox.lock().queue.is_empty());
     outbox.finish();
     assert!(frames.next().await.is_none());
 }
 
 #[tokio::test]
-async fn a_window_that_ends_is_first_told_what_is_being_made() {
+async fn a_window_that_ends_is_first_sent_what_is_being_made() {
     let outbox = Outbox::new(WindowKind::Plain);
     let mut frames = Frames::new(Arc::clone(&outbox));
     let cell = ItemCell::new(update("a", "x".repeat(1 << 20), UpsertStatus::Complete), 1, &Arc::default());
@@ -176,10 +171,10 @@ async fn a_window_that_ends_is_first_told_what_is_being_made() {
 fn merge(blocks: &mut Vec<String>, patch: &Value) {
     let (from, keep) = (patch["from"].as_u64().unwrap() as usize, patch["keep"].as_u64().unwrap() as usize);
     let html: Vec<&str> = patch["html"].as_array().unwrap().iter().map(|html| html.as_str().unwrap()).collect();
-    let kept: Vec<u16> = blocks.get(from).map(|block| block.encode_utf16().take(keep).collect()).unwrap_or_default();
+    let cache: Vec<u16> = blocks.get(from).map(|block| block.encode_utf16().take(keep).collect()).unwrap_or_default();
     blocks.truncate(from);
     for (index, part) in html.iter().enumerate() {
-        let head = if index == 0 { String::from_utf16(&kept).unwrap() } else { String::new() };
+        let head = if index == 0 { String::from_utf16(&cache).unwrap() } else { String::new() };
         blocks.push(head + part);
     }
 }
@@ -221,7 +216,7 @@ fn states_of(text: &str) -> Vec<ItemUpdate> {
 }
 
 #[tokio::test]
-async fn what_a_page_merges_says_the_same_as_the_plain_contract() {
+async fn what_a_page_merges_holds_the_same_as_the_plain_contract() {
     let text = "# Title 😀\n\nSome *words* and `code`.\n\n```rust\nfn main() {}\n```\n\nThe end.";
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));

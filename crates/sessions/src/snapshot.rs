@@ -6,7 +6,7 @@ use protocol::{ServerMessage, SessionFacts, SessionId, SessionSummary, TurnRecor
 
 use crate::frame::Frame;
 use crate::item::{ItemCell, Sent};
-use crate::outbox::{Told, WindowKind};
+use crate::outbox::{SentItems, WindowKind};
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
@@ -33,14 +33,14 @@ pub(crate) enum SnapshotBody {
 
 impl Snapshot {
     /// Renders and encodes. May take long for a long history: call it off the async threads.
-    pub(crate) fn encode(self, kind: WindowKind) -> (Frame, Told) {
-        let mut told = Vec::new();
+    pub(crate) fn encode(self, kind: WindowKind) -> (Frame, SentItems) {
+        let mut sent_items = Vec::new();
         let mut entries = Vec::with_capacity(self.cells.len());
         for cell in &self.cells {
             let mut sent = Sent::default();
             entries.push(cell.entry(kind, &mut sent));
             if kind == WindowKind::View && !sent.is_over {
-                told.push(((self.session.clone(), cell.id().clone()), sent));
+                sent_items.push(((self.session.clone(), cell.id().clone()), sent));
             }
         }
         let session_id = self.session;
@@ -57,6 +57,6 @@ impl Snapshot {
             },
             SnapshotBody::Page { more } => ServerMessage::SessionPage { session_id, entries, more },
         };
-        (Frame::of(message, self.request_id), told)
+        (Frame::of(message, self.request_id), sent_items)
     }
 }

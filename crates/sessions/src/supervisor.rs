@@ -11,25 +11,25 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::hub::HubCore;
-use crate::session::Session;
+use crate::session::SessionActor;
 
-pub(crate) async fn run(core: Arc<HubCore>, mut births: mpsc::Receiver<Session>, stop: CancellationToken) {
+pub(crate) async fn run(core: Arc<HubCore>, mut new_sessions: mpsc::Receiver<SessionActor>, stop: CancellationToken) {
     let mut sessions = JoinSet::new();
     let mut names = HashMap::new();
     loop {
         tokio::select! {
             biased;
-            Some(session) = births.recv() => {
+            Some(session) = new_sessions.recv() => {
                 let id = session.id().clone();
                 let task = sessions.spawn(session.run());
                 names.insert(task.id(), id);
             }
             Some(ended) = sessions.join_next_with_id() => match ended {
-                // It has said itself that it is over.
+                // It has reported itself that it is over.
                 Ok((task, ())) => drop(names.remove(&task)),
                 Err(error) => {
                     if let Some(id) = names.remove(&error.id()) {
-                        tracing::error!(session = %id, %error, "a session ended by a fault of ours");
+                        tracing::error!(session = %id, %error, "a session ended by a panic");
                         let hub = Arc::clone(&core);
                         // Beside: it may start the next one, which waits for this loop.
                         core.tasks().spawn(async move { hub.lost(&id).await });
@@ -41,7 +41,7 @@ pub(crate) async fn run(core: Arc<HubCore>, mut births: mpsc::Receiver<Session>,
     }
 }
 
-/// Tells every window when an agent's state changes.
+/// Notifies every window when an agent's state changes.
 pub(crate) async fn report_status(core: Arc<HubCore>, provider: Arc<dyn Provider>, stop: CancellationToken) {
     let mut reports = provider.watch_status();
     let mut needs_login = false;
@@ -60,7 +60,7 @@ pub(crate) async fn report_status(core: Arc<HubCore>, provider: Arc<dyn Provider
             retry_in_ms: report.retry_in_ms,
             detail: report.detail,
         });
-        // Whether it is logged in is told with the list of agents.
+        // Whether it is logged in is part of the list of agents.
         if std::mem::replace(&mut needs_login, report.needs_login) != report.needs_login {
             core.broadcast(ServerMessage::AgentList { agents: core.agents().await });
         }

@@ -1,27 +1,28 @@
-//! What was said in a session, in order, and where each thing stands.
+//! The items of a session, in order, with their present states.
 //!
-//! No session takes the machine's memory: when a turn ends and more is here than [`KEPT_BYTES_MAX`], the oldest items
-//! are let go, and a line in front says so. The turn that just ended stays whole; what one turn may bring is bounded.
+//! No session takes the machine's memory: when a turn ends and more is here than [`TRANSCRIPT_BYTES_MAX`], the oldest items
+//! are evicted, and a line in front reports it. The turn that just ended stays whole; what one turn may bring is bounded.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use protocol::{ItemId, Origin, TurnEvent, TurnId, TurnRecord, TurnRecordStatus, TurnStatus, UpsertStatus};
-use providers::{History, HistoryCursor};
+use providers::HistoryCursor;
 use upserts::{ItemBody, ItemUpdate, Text};
 
-use crate::item::{ItemCell, Kept};
+use crate::item::{ItemCell, RenderingCache};
+use crate::session::HistoryPage;
 
-/// What is kept of one session. Years of talk, or some hundred pictures.
-const KEPT_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// The item in place of what was let go.
-const LET_GO_ID: &str = "let-go";
-const LET_GO_TEXT: &str = "The earlier part of this conversation is no longer kept here, to spare memory. \
+/// What is held of one session. Years of conversation, or some hundred pictures.
+const TRANSCRIPT_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// The item in place of what was evicted.
+const EVICTED_ID: &str = "let-go";
+const EVICTED_TEXT: &str = "The earlier part of this conversation is no longer kept here, to spare memory. \
     What the agent keeps of it is shown after the next start of Liminal Builder.";
 
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
-    /// Newest last. Older stretches are put in front as they are fetched.
+    /// Newest last. Older pages are put in front as they are fetched.
     cells: Vec<Arc<ItemCell>>,
     by_id: HashMap<ItemId, Arc<ItemCell>>,
     turns: Vec<TurnRecord>,
@@ -29,17 +30,17 @@ pub(crate) struct Transcript {
     weighed: usize,
     weight_bytes: usize,
     older: Option<HistoryCursor>,
-    /// The newest number among the items that were let go: who has not seen all of those cannot be told the rest.
-    let_go: u64,
+    /// The newest number among the items that were evicted: a window that has not seen all of those cannot be sent the others only.
+    evicted: u64,
     seq: u64,
     /// The last number used for this session before; older numbers mean nothing here.
     base: u64,
-    kept: Arc<Kept>,
+    cache: Arc<RenderingCache>,
 }
 
 impl Transcript {
     /// Numbers go on where an earlier transcript of the same session ended, so that a window which saw that one is not
-    /// told a part of this one as if it were the rest.
+    /// sent a part of this one as if it were the remainder.
     pub(crate) fn after(base: u64) -> Self {
         Self { seq: base, base, ..Self::default() }
     }
@@ -48,14 +49,14 @@ impl Transcript {
         self.seq
     }
 
-    /// Nothing was said or loaded yet.
+    /// Nothing was received or loaded yet.
     pub(crate) fn is_new(&self) -> bool {
         self.seq == self.base
     }
 
-    /// Whether a window that has seen all up to this number can be told the rest.
+    /// Whether a window that has seen all up to this number can be sent what follows.
     pub(crate) fn can_go_on_from(&self, seq: u64) -> bool {
-        seq <= self.seq && (self.base == 0 || seq > self.base) && seq >= self.let_go
+        seq <= self.seq && (self.base == 0 || seq > self.base) && seq >= self.evicted
     }
 
     /// The turn that runs, and the items that are still open.
@@ -65,7 +66,7 @@ impl Transcript {
         (turn.map(|turn| turn.turn_id.clone()), open.cloned().collect())
     }
 
-    /// Nobody looks: what was rendered is made anew when someone does.
+    /// Nobody watches: what was rendered is made again when someone does.
     pub(crate) fn forget_renderings(&self) {
         for cell in &self.cells {
             cell.forget_rendering();
@@ -87,7 +88,7 @@ impl Transcript {
                 Arc::clone(cell)
             }
             None => {
-                let cell = ItemCell::new(update, seq, &self.kept);
+                let cell = ItemCell::new(update, seq, &self.cache);
                 self.by_id.insert(cell.id().clone(), Arc::clone(&cell));
                 self.cells.push(Arc::clone(&cell));
                 cell
@@ -135,16 +136,16 @@ impl Transcript {
         self.next_seq()
     }
 
-    /// Lets the oldest items go when there are too many, down to half, so that it is seldom done.
+    /// Evicts the oldest items when there are too many, down to half, so that it is seldom done.
     fn make_room(&mut self) {
         self.weigh();
         let Some(newest_turn) = self.turns.last().map(|turn| turn.turn_id.clone()) else { return };
-        if self.weight_bytes <= KEPT_BYTES_MAX {
+        if self.weight_bytes <= TRANSCRIPT_BYTES_MAX {
             return;
         }
         let mut count = 0;
         for cell in &self.cells {
-            if self.weight_bytes <= KEPT_BYTES_MAX / 2 || cell.update().turn_id == newest_turn {
+            if self.weight_bytes <= TRANSCRIPT_BYTES_MAX / 2 || cell.update().turn_id == newest_turn {
                 break;
             }
             // A correction after the turn may have changed it.
@@ -152,7 +153,7 @@ impl Transcript {
             count += 1;
         }
         for cell in self.cells.drain(..count) {
-            self.let_go = self.let_go.max(cell.seq());
+            self.evicted = self.evicted.max(cell.seq());
             self.by_id.remove(cell.id());
         }
         let Some(first) = self.cells.first().map(|cell| cell.update()).filter(|_| count > 0) else { return };
@@ -160,15 +161,15 @@ impl Transcript {
         self.turns.drain(..left);
         self.older = None;
         let notice = ItemUpdate {
-            item_id: ItemId::from_foreign(LET_GO_ID),
+            item_id: ItemId::from_foreign(EVICTED_ID),
             parent_item_id: None,
             status: UpsertStatus::Complete,
             error: None,
-            body: ItemBody::Message { text: Text::from(LET_GO_TEXT), origin: Origin::System },
+            body: ItemBody::Message { text: Text::from(EVICTED_TEXT), origin: Origin::System },
             ..first
         };
         // For whoever opens the session from now on; windows that show the items keep them.
-        let notice = ItemCell::new(notice, 0, &self.kept);
+        let notice = ItemCell::new(notice, 0, &self.cache);
         self.by_id.insert(notice.id().clone(), Arc::clone(&notice));
         self.weight_bytes += notice.weight_bytes();
         self.cells.insert(0, notice);
@@ -182,36 +183,36 @@ impl Transcript {
 
     /// Enough is here: older items are not fetched unless somebody asks for just those.
     pub(crate) fn is_heavy(&self) -> bool {
-        self.weight_bytes > KEPT_BYTES_MAX / 2
+        self.weight_bytes > TRANSCRIPT_BYTES_MAX / 2
     }
 
-    /// The line that stands for what was let go, if anything was.
-    pub(crate) fn let_go_notice(&self) -> Option<&Arc<ItemCell>> {
-        self.by_id.get(&ItemId::from_foreign(LET_GO_ID))
+    /// The line that stands for what was evicted, if anything was.
+    pub(crate) fn evicted_notice(&self) -> Option<&Arc<ItemCell>> {
+        self.by_id.get(&ItemId::from_foreign(EVICTED_ID))
     }
 
     fn turn_mut(&mut self, id: &str) -> Option<&mut TurnRecord> {
         self.turns.iter_mut().rev().find(|record| record.turn_id.as_str() == id)
     }
 
-    /// The past of a session that was just loaded. Gives its items with their numbers.
-    pub(crate) fn load(&mut self, history: History) -> Vec<(u64, Arc<ItemCell>)> {
-        self.older = history.older;
-        self.turns = history.turns;
-        let items = history.items.into_iter().map(|update| self.upsert(update)).collect();
+    /// The history of a session that was just loaded. Gives its items with their numbers.
+    pub(crate) fn load(&mut self, page: HistoryPage) -> Vec<(u64, Arc<ItemCell>)> {
+        self.older = page.older;
+        self.turns = page.turns;
+        let items = page.items.into_iter().map(|update| self.upsert(update)).collect();
         self.weigh();
         items
     }
 
-    /// An older stretch, put in front. Items known already keep their place.
-    pub(crate) fn prepend(&mut self, history: History) {
+    /// An older page, put in front. Items known already keep their place.
+    pub(crate) fn prepend(&mut self, page: HistoryPage) {
         // A cursor that leads nowhere would be followed for ever.
-        self.older = history.older.filter(|older| self.older.as_ref() != Some(older));
-        let mut cells = Vec::with_capacity(history.items.len() + self.cells.len());
-        for update in history.items {
+        self.older = page.older.filter(|older| self.older.as_ref() != Some(older));
+        let mut cells = Vec::with_capacity(page.items.len() + self.cells.len());
+        for update in page.items {
             if !self.by_id.contains_key(&update.item_id) {
                 // Older than any number a window may hold, so no window waits for it.
-                let cell = ItemCell::new(update, 0, &self.kept);
+                let cell = ItemCell::new(update, 0, &self.cache);
                 self.by_id.insert(cell.id().clone(), Arc::clone(&cell));
                 cells.push(cell);
             }
@@ -220,7 +221,7 @@ impl Transcript {
         self.weighed += cells.len();
         cells.append(&mut self.cells);
         self.cells = cells;
-        let mut turns = history.turns;
+        let mut turns = page.turns;
         turns.retain(|turn| self.turns.iter().all(|known| known.turn_id != turn.turn_id));
         turns.append(&mut self.turns);
         self.turns = turns;

@@ -1,4 +1,4 @@
-//! What a transcript gives out: the newest, what is older, what was missed, and what it lets go of.
+//! What a transcript gives out: the newest, what is older, what was missed, and what it drops.
 
 use protocol::{SessionId, Timestamp};
 
@@ -40,16 +40,16 @@ fn shown(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_says_ever_more_keeps_the_newest_and_says_that_there_was_more() {
+fn a_session_that_sends_ever_more_keeps_the_newest_and_reports_that_there_was_more() {
     let text = Text::from("x".repeat(16 * MEBIBYTE));
     let mut transcript = Transcript::default();
     for number in 0..1000 {
         turn(&mut transcript, number, &text);
         let shown = shown(&transcript);
-        assert!(shown.len() <= KEPT_BYTES_MAX / (16 * MEBIBYTE) + 1, "{shown:?}");
+        assert!(shown.len() <= TRANSCRIPT_BYTES_MAX / (16 * MEBIBYTE) + 1, "{shown:?}");
         assert_eq!(*shown.last().unwrap(), format!("item-{number}"), "the newest is there");
-        assert_eq!(shown.iter().filter(|id| *id == LET_GO_ID).count(), usize::from(number >= 7), "{shown:?}");
-        assert!(number < 7 || shown[0] == LET_GO_ID, "{shown:?}");
+        assert_eq!(shown.iter().filter(|id| *id == EVICTED_ID).count(), usize::from(number >= 7), "{shown:?}");
+        assert!(number < 7 || shown[0] == EVICTED_ID, "{shown:?}");
         assert!(transcript.turns().len() <= shown.len() && transcript.by_id.len() == shown.len());
     }
     let first = transcript.newest(usize::MAX).0[0].update();
@@ -58,7 +58,7 @@ fn a_session_that_says_ever_more_keeps_the_newest_and_says_that_there_was_more()
 }
 
 #[test]
-fn who_has_not_seen_all_that_was_let_go_is_shown_the_session_anew() {
+fn who_has_not_seen_all_that_was_dropped_is_shown_the_session_again() {
     let text = Text::from("x".repeat(16 * MEBIBYTE));
     let mut transcript = Transcript::default();
     turn(&mut transcript, 0, &text);
@@ -69,22 +69,22 @@ fn who_has_not_seen_all_that_was_let_go_is_shown_the_session_anew() {
     let late = transcript.seq();
     turn(&mut transcript, 20, &Text::from("small"));
     assert!(transcript.can_go_on_from(late));
-    assert_eq!(transcript.let_go_notice().unwrap().id().as_str(), LET_GO_ID);
+    assert_eq!(transcript.evicted_notice().unwrap().id().as_str(), EVICTED_ID);
 }
 
 #[test]
 fn the_turn_that_just_ended_stays_whole_however_long_it_is() {
-    let text = Text::from("x".repeat(2 * KEPT_BYTES_MAX));
+    let text = Text::from("x".repeat(2 * TRANSCRIPT_BYTES_MAX));
     let mut transcript = Transcript::default();
     turn(&mut transcript, 0, &text);
     assert_eq!(shown(&transcript), ["item-0"]);
     turn(&mut transcript, 1, &text);
-    assert_eq!(shown(&transcript), [LET_GO_ID, "item-1"]);
+    assert_eq!(shown(&transcript), [EVICTED_ID, "item-1"]);
     let small = Text::from("small");
     turn(&mut transcript, 2, &small);
-    assert_eq!(shown(&transcript), [LET_GO_ID, "item-2"]);
+    assert_eq!(shown(&transcript), [EVICTED_ID, "item-2"]);
     turn(&mut transcript, 3, &small);
-    assert_eq!(shown(&transcript), [LET_GO_ID, "item-2", "item-3"]);
+    assert_eq!(shown(&transcript), [EVICTED_ID, "item-2", "item-3"]);
 }
 
 #[test]
@@ -93,19 +93,19 @@ fn what_is_fetched_again_is_weighed_too() {
     let (mut transcript, mut older) = (Transcript::default(), Transcript::default());
     turn(&mut transcript, 10, &Text::from("new"));
     (0..4).for_each(|number| {
-        let history = History {
+        let history = HistoryPage {
             items: {
                 older = Transcript::default();
                 turn(&mut older, number, &text);
                 older.newest(1).0.iter().map(|cell| cell.update()).collect()
             },
             turns: older.turns().to_vec(),
-            ..History::default()
+            ..HistoryPage::default()
         };
         transcript.prepend(history);
     });
     assert_eq!(shown(&transcript).len(), 5, "a page that was asked for is shown");
     turn(&mut transcript, 11, &Text::from("newer"));
     let shown = shown(&transcript);
-    assert_eq!((shown[0].as_str(), shown.len()), (LET_GO_ID, 4), "{shown:?}");
+    assert_eq!((shown[0].as_str(), shown.len()), (EVICTED_ID, 4), "{shown:?}");
 }

@@ -30,7 +30,7 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
-    /// Renders what is new and says what a window lacks, given what it was told; afterwards it lacks nothing.
+    /// Renders what is new and gives what a window lacks, given what it has; afterwards it lacks nothing.
     pub(crate) fn bring_up_to_date(&mut self, update: &ItemUpdate, sent: &mut Sent) -> UpsertView {
         match &update.body {
             ItemBody::Message { text, origin: Origin::Agent } | ItemBody::Thinking { text, .. } => {
@@ -44,7 +44,7 @@ impl Rendered {
                 sent.text = Some(text.clone());
                 UpsertView { content_from, blocks: Some(wire(blocks)), sections: None }
             }
-            // The user's own words and notices are shown as they are.
+            // The user's own messages and notices are shown as they are.
             ItemBody::Message { text, .. } => {
                 let content_from = offset(text, sent);
                 sent.text = Some(text.clone());
@@ -52,9 +52,9 @@ impl Rendered {
             }
             ItemBody::ToolCall { output, tool, .. } => {
                 let mut view = UpsertView::default();
-                if says_it_all(update) {
+                if is_whole_file(update) {
                     if sent.text.is_some() {
-                        sent.start_anew();
+                        sent.start_over();
                         view.blocks = Some(BlockPatch { from: 0, keep: 0, html: Vec::new() });
                     }
                 } else if let Some(output) = output {
@@ -99,12 +99,12 @@ pub(crate) fn unrendered(update: &ItemUpdate) -> UpsertView {
     UpsertView { blocks: Some(blocks), ..UpsertView::default() }
 }
 
-/// Where the text continues what the window has. When it does not, the window starts anew.
+/// Where the text continues what the window has. When it does not, the window starts over.
 fn offset(text: &Text, sent: &mut Sent) -> Option<usize> {
     match &sent.text {
         Some(earlier) if text.continues(earlier) => Some(earlier.utf16_len()),
         Some(_) => {
-            sent.start_anew();
+            sent.start_over();
             None
         }
         None => None,
@@ -134,8 +134,8 @@ fn wire(patch: rendering::BlockPatch) -> BlockPatch {
     BlockPatch { from: patch.from, keep: patch.keep, html: patch.html.into_iter().map(Into::into).collect() }
 }
 
-/// A file that was read is there as a file; the words beside it are what the model got to see of the same.
-fn says_it_all(update: &ItemUpdate) -> bool {
+/// A file that was read is there as a file; the text beside it is what the model got to see of the same.
+fn is_whole_file(update: &ItemUpdate) -> bool {
     let ItemBody::ToolCall { tool: Some(tool), is_error, .. } = &update.body else { return false };
     let is_file = |content: &ToolContent| matches!(content, ToolContent::File { .. });
     *is_error != Some(true) && tool.kind == ToolKind::Read && tool.content.iter().any(is_file)
@@ -178,7 +178,7 @@ pub(crate) fn whole_output(update: &ItemUpdate) -> Vec<String> {
     let ItemBody::ToolCall { output, tool, .. } = &update.body else { return Vec::new() };
     let contents = tool.iter().flat_map(|tool| &tool.content);
     let sections = contents.map(|content| section(content, Cut::WHOLE).html.to_string());
-    let output = output.as_ref().filter(|_| !says_it_all(update));
+    let output = output.as_ref().filter(|_| !is_whole_file(update));
     let output = output.map(|output| rendering::terminal(&output.to_string(), Cut::WHOLE).html);
     sections.chain(output).collect()
 }

@@ -11,9 +11,9 @@ use crate::error::ServiceError;
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
 use crate::renderers;
-use crate::session::Command;
+use crate::session::{CancelReply, SendReply, SessionCommand};
 use crate::view;
-use providers::fault::{contained, contained_now};
+use providers::catch_panic::{catch_panic, catch_panic_now};
 
 /// Requests of one window that may be under way at once. One more waits, and with it the window's socket.
 const REQUESTS_MAX: usize = 32;
@@ -32,7 +32,7 @@ impl Window {
         Self { core, id, outbox, under_way: Arc::new(Semaphore::new(REQUESTS_MAX)) }
     }
 
-    /// Fires when the window must be let go because it does not read.
+    /// Fires when the window must be closed because it does not read.
     pub fn gone(&self) -> &CancellationToken {
         self.outbox.gone()
     }
@@ -47,19 +47,21 @@ impl Window {
         self.requester(invalid.request_id.clone(), None).refuse(invalid.into());
     }
 
-    /// Takes a request up. Returns when it is on its way; waits only while too many are.
+    /// Starts a request. Returns when it is on its way; waits only while too many are.
     pub async fn request(&self, frame: ClientFrame) {
         let ClientFrame { request_id, message } = frame;
-        let session = message.session_id().map(|id| self.core.current(id));
+        let session = message.session_id().cloned();
         let requester = self.requester(request_id, session);
         let Ok(permit) = Arc::clone(&self.under_way).acquire_owned().await else { return };
-        // What keeps its order: commands to sessions are queued here, one after the other. What takes time runs beside.
-        if let Err(error) = self.take_up(message, &requester, permit).await {
+        // Commands to sessions are queued here, one after the other, so that a window's requests keep their order in a
+        // session: who sends and then cancels cancels that message. Whatever waits for the disk or an agent runs beside,
+        // or it would hold up the socket and with it the next cancel.
+        if let Err(error) = self.start(message, &requester, permit).await {
             requester.fail(&error);
         }
     }
 
-    async fn take_up(
+    async fn start(
         &self,
         message: ClientMessage,
         requester: &Requester,
@@ -75,53 +77,49 @@ impl Window {
                 requester.answer(ServerMessage::SessionList { project_id, sessions });
             }
             ClientMessage::SessionOpen { session_id, since } => {
-                core.command(&session_id, Command::Open { requester: requester.clone(), since }).await?;
+                core.command(&session_id, SessionCommand::Open { requester: requester.clone(), since }).await?;
             }
             ClientMessage::SessionLeave { session_id } => {
-                let session_id = core.current(&session_id);
-                core.command_live(&session_id, Command::Leave { window: self.id }).await?;
+                core.command_live(&session_id, SessionCommand::Leave { window: self.id }).await?;
+                // After the command: an item that is pushed before the session handles it is then sent whole, not as a
+                // continuation of what this window has dropped.
                 self.outbox.forget(&session_id);
                 requester.answer(ServerMessage::Ack {});
             }
             ClientMessage::SessionSend { session_id, content } => {
-                let (reply, answer) = oneshot::channel();
-                let sender = Some(requester.clone());
-                core.command(&session_id, Command::Send { content, requester: sender, reply }).await?;
-                // An actor that ended meanwhile has answered whoever sent: a second answer would say the opposite.
-                let sent = async { answer.await.map_or(Ok(()), |sent| sent.map(|_| ())) };
-                self.answer_beside(sent, None, requester.clone(), permit);
+                // The session itself answers: with the start of the turn, or with why there is none.
+                let reply = SendReply::Window(requester.with_permit(permit));
+                core.command(&session_id, SessionCommand::Send { prompt: content.into(), reply }).await?;
             }
             ClientMessage::SessionCancel { session_id } => {
+                // Unlike a message, a cancel opens no session: with no actor there is nothing to cancel, and an unknown
+                // session is still an error.
                 core.record(&session_id)?;
-                let (reply, answer) = oneshot::channel();
-                let canceller = Some(requester.clone());
-                if core.command_live(&session_id, Command::Cancel { requester: canceller, reply }).await? {
-                    // An actor that ended meanwhile has answered all who cancelled.
-                    let cancelled = async { answer.await.unwrap_or(Ok(())) };
-                    self.answer_beside(cancelled, None, requester.clone(), permit);
-                } else {
+                let reply = CancelReply::Window(requester.with_permit(permit));
+                if !core.command_live(&session_id, SessionCommand::Cancel { reply }).await? {
                     requester.answer(ServerMessage::Ack {});
                 }
             }
             ClientMessage::SessionSetOption { session_id, option_id, value } => {
                 let (reply, answer) = oneshot::channel();
-                core.command(&session_id, Command::SetOption { option: option_id, value, reply }).await?;
+                core.command(&session_id, SessionCommand::SetOption { option: option_id, value, reply }).await?;
                 self.answer_beside(or_ended(answer), Some(ServerMessage::Ack {}), requester.clone(), permit);
             }
             ClientMessage::SessionPage { session_id, before, limit } => {
-                core.command(&session_id, Command::Page { requester: requester.clone(), before, limit }).await?;
+                core.command(&session_id, SessionCommand::Page { requester: requester.clone(), before, limit }).await?;
             }
             ClientMessage::SessionSeen { session_id } => {
                 core.seen(&session_id).await?;
                 requester.answer(ServerMessage::Ack {});
             }
-            // What exists is changed in the order asked: who archives, takes that back and opens finds it open.
+            // Awaited here and not beside: a window that archives, restores and opens without waiting for answers must
+            // find the session open in the end.
             change @ (ClientMessage::SessionArchive { .. }
             | ClientMessage::SessionRestore { .. }
             | ClientMessage::ProjectRemove { .. }
             | ClientMessage::ProjectRestore { .. }) => {
-                let changed = contained(serve(core, change, requester)).await;
-                return changed.unwrap_or_else(|fault| Err(ServiceError::fault(&fault)));
+                let changed = catch_panic(run_slow(core, change, requester)).await;
+                return changed.unwrap_or_else(|panic| Err(ServiceError::panic(&panic)));
             }
             slow => self.run_beside(slow, requester.clone(), permit),
         }
@@ -131,15 +129,15 @@ impl Window {
     fn run_beside(&self, message: ClientMessage, requester: Requester, permit: tokio::sync::OwnedSemaphorePermit) {
         let core = Arc::clone(&self.core);
         self.core.tasks().spawn(async move {
-            let served = contained(serve(&core, message, &requester)).await;
-            if let Err(error) = served.unwrap_or_else(|fault| Err(ServiceError::fault(&fault))) {
+            let done = catch_panic(run_slow(&core, message, &requester)).await;
+            if let Err(error) = done.unwrap_or_else(|panic| Err(ServiceError::panic(&panic))) {
                 requester.fail(&error);
             }
             drop(permit);
         });
     }
 
-    /// Waits beside for what a session makes of a request. A success without an answer of its own was answered by it.
+    /// Waits beside for the answer of a session. The permit is held until then, which bounds what one window can queue.
     fn answer_beside<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
@@ -158,7 +156,7 @@ impl Window {
     }
 
     fn requester(&self, request_id: Option<String>, session: Option<SessionId>) -> Requester {
-        Requester { window: self.id, outbox: Arc::clone(&self.outbox), request_id, session }
+        Requester { window: self.id, outbox: Arc::clone(&self.outbox), request_id, session, _permit: None }
     }
 }
 
@@ -174,7 +172,7 @@ impl Drop for Window {
 }
 
 /// Requests that wait for the disk or for an agent.
-async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requester) -> Result<(), ServiceError> {
+async fn run_slow(core: &Arc<HubCore>, message: ClientMessage, requester: &Requester) -> Result<(), ServiceError> {
     match message {
         ClientMessage::ProjectAdd { path } => {
             let project = core.catalog().add_project(&path).await?;
@@ -182,6 +180,7 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         }
         ClientMessage::ProjectRemove { project_id } => {
             core.catalog().remove_project(&project_id).await?;
+            // First off the list, then closed: no actor is started for a project that is not there, so none is missed.
             core.close_sessions_of(&project_id).await;
             core.broadcast_as_answer(ServerMessage::ProjectRemoved { project_id }, Some(requester));
         }
@@ -201,7 +200,7 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             requester.answer(ServerMessage::Ack {});
         }
         ClientMessage::SessionOpenIn { session_id, target } => {
-            core.open_in(target, core.place_of(&session_id)?.directory).await?;
+            core.open_in(target, core.directory_of(&session_id)?).await?;
             requester.answer(ServerMessage::Ack {});
         }
         ClientMessage::SettingsGet {} => {
@@ -216,39 +215,38 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
             core.create_session(&cli_type, &project_id, Some(requester)).await?;
         }
         ClientMessage::SessionArchive { session_id } => {
-            let session_id = core.current(&session_id);
             core.catalog().archive(&session_id).await?;
-            // Before it is told: who opens it after having heard that is not answered by an actor that is ending.
+            // Before it is broadcast: a window that opens the session after that is not answered by an actor that is ending.
             core.close_session(&session_id).await;
             core.broadcast_as_answer(ServerMessage::SessionArchived { session_id }, Some(requester));
         }
         ClientMessage::SessionRestore { session_id } => {
-            let session_id = core.current(&session_id);
             core.catalog().restore(&session_id).await?;
             let session = core.summary(&session_id).ok_or_else(|| ServiceError::SessionNotFound(session_id.clone()))?;
             core.broadcast_as_answer(ServerMessage::SessionRestored { session_id, session }, Some(requester));
         }
         ClientMessage::SessionRename { session_id, title } => {
-            let (session_id, title) = (core.current(&session_id), catalog::title_from(&title));
+            let title = catalog::title_from(&title);
             core.catalog().set_title(&session_id, &title).await?;
             core.broadcast_as_answer(ServerMessage::SessionTitleUpdated { session_id, title }, Some(requester));
         }
         ClientMessage::SessionOutput { session_id, item_id } => {
-            let cell = core.ask(&session_id, |reply| Command::Item { item: item_id.clone(), reply }).await?;
-            // As long as the output is long: neither the session nor any other task waits for it.
+            let cell = core.ask(&session_id, |reply| SessionCommand::Item { item: item_id.clone(), reply }).await?;
+            // It takes as long as the output is long: neither the session nor any other task waits for it. The permit goes
+            // into the closure, because a blocking thread goes on when this future is dropped.
             let permit = renderers::permit().await;
             let render = move || {
                 let _permit = permit;
-                contained_now(|| view::whole_output(&cell.update()))
+                catch_panic_now(|| view::whole_output(&cell.update()))
             };
             let rendered = core.tasks().spawn_blocking(render).await.map_err(|_| ServiceError::ShuttingDown)?;
-            let html = rendered.map_err(|fault| ServiceError::fault(&fault))?;
+            let html = rendered.map_err(|panic| ServiceError::panic(&panic))?;
             requester.answer(ServerMessage::SessionOutput { session_id, item_id, html });
         }
         ClientMessage::SessionReconnect { cli_type, session_id } => {
             match session_id {
-                Some(id) => core.ask(&id, |reply| Command::Reconnect { reply }).await?,
-                None => core.registry().get(&cli_type)?.reconnect(None).await?,
+                Some(id) => core.ask(&id, |reply| SessionCommand::Reconnect { reply }).await?,
+                None => core.registry().get(&cli_type)?.reconnect().await?,
             }
             requester.answer(ServerMessage::Ack {});
         }
@@ -279,7 +277,7 @@ async fn serve(core: &Arc<HubCore>, message: ClientMessage, requester: &Requeste
         | ClientMessage::SessionLeave { .. }
         | ClientMessage::SessionPage { .. }
         | ClientMessage::SessionSeen { .. } => {
-            debug_assert!(false, "answered in `take_up`");
+            debug_assert!(false, "answered in `start`");
         }
     }
     Ok(())

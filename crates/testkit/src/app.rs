@@ -20,7 +20,7 @@ use crate::{programs, within};
 #[derive(Debug)]
 pub struct TestApp {
     child: Child,
-    said: Lines<BufReader<ChildStdout>>,
+    stdout: Lines<BufReader<ChildStdout>>,
     address: SocketAddr,
     token: Option<String>,
     home: Arc<TempDir>,
@@ -121,17 +121,17 @@ impl TestApp {
         exchange(self.address, method, path, &headers, body.as_deref().unwrap_or_default().as_bytes()).await
     }
 
-    /// Waits until it says a line that holds these words.
+    /// Waits until it prints a line that holds this text.
     ///
     /// # Panics
     /// When it ends without saying so.
-    pub async fn until_said(&mut self, words: &str) -> String {
-        within(words, async {
+    pub async fn until_printed(&mut self, text: &str) -> String {
+        within(text, async {
             loop {
-                match self.said.next_line().await {
-                    Ok(Some(line)) if line.contains(words) => return line,
+                match self.stdout.next_line().await {
+                    Ok(Some(line)) if line.contains(text) => return line,
                     Ok(Some(_)) => {}
-                    ended => panic!("the server never said {words:?}: {ended:?}"),
+                    ended => panic!("the server never printed {text:?}: {ended:?}"),
                 }
             }
         })
@@ -219,9 +219,9 @@ impl Builder {
 
     /// Its log goes to the test's own standard error.
     async fn try_start(self, program: &Path) -> anyhow::Result<TestApp> {
-        let words: Vec<_> = self.wrapper.iter().map(Path::new).chain([program]).collect();
-        let mut command = in_home(words.first().context("there is no program")?, self.home.path());
-        command.args(&words[1..]).envs(self.environment);
+        let command_line: Vec<_> = self.wrapper.iter().map(Path::new).chain([program]).collect();
+        let mut command = in_home(command_line.first().context("there is no program")?, self.home.path());
+        command.args(&command_line[1..]).envs(self.environment);
         command.args(["--port", "0", "--no-open", "--log", "error"]).args(self.args);
         command.stdout(Stdio::piped());
         let mut child = command.spawn().context("the program cannot be run")?;
@@ -241,9 +241,9 @@ impl Builder {
                 }
                 None => None,
             };
-            return Ok(TestApp { address, token, said: lines, child, home: self.home });
+            return Ok(TestApp { address, token, stdout: lines, child, home: self.home });
         }
-        bail!("it ended with {} before it said where it listens", child.wait().await?)
+        bail!("it ended with {} before it printed where it listens", child.wait().await?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! An HTTP client that sends exactly what it is told to, so that a test can send what no browser would.
+//! An HTTP client that sends exactly the given bytes, so that a test can send what no browser would.
 
 use std::net::SocketAddr;
 

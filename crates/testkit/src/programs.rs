@@ -30,7 +30,7 @@ pub fn script(path: &Path, text: &str) {
     assert!(status.is_ok_and(|status| status.success()), "{} cannot be written", path.display());
 }
 
-/// Runs the program under test with these arguments until it ends by itself. What it says must fit into a pipe.
+/// Runs the program under test with these arguments until it ends by itself. What it prints must fit into a pipe.
 ///
 /// # Panics
 /// When it cannot be started or does not end.
@@ -47,7 +47,7 @@ pub fn run_to_end(args: &[&str]) -> Output {
         }
         std::thread::park_timeout(Duration::from_millis(5));
     }
-    child.wait_with_output().unwrap_or_else(|error| panic!("what did it say? {error}"))
+    child.wait_with_output().unwrap_or_else(|error| panic!("its output cannot be read: {error}"))
 }
 
 /// The scripted agent, fresh. It is also a guardian, for tests whose own program cannot be one.

@@ -1,4 +1,4 @@
-//! The real Claude Code and the real Codex, told to ask a scripted model and nobody else.
+//! The real Claude Code and the real Codex, configured to use only a scripted model.
 
 use crate::app::Builder;
 use crate::programs;

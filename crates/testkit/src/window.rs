@@ -23,7 +23,7 @@ pub struct Window {
     frames_read: usize,
 }
 
-/// The server said no: the status and the body it said it with.
+/// The server refused: with this status and body.
 #[derive(Debug)]
 pub struct HandshakeRefused {
     pub status: u16,

@@ -27,7 +27,7 @@ fn main() {
 fn interleaved(bencher: Bencher, items: usize) {
     bencher
         .with_inputs(|| {
-            let source = Source::new();
+            let source = EventGenerator::new();
             let ids: Vec<ItemId> = (0..items).map(|_| ItemId::generate()).collect();
             let mut events: Vec<_> =
                 ids.iter().map(|id| source.event(message(id.clone(), Some(ItemId::generate())))).collect();
@@ -43,7 +43,7 @@ fn interleaved(bencher: Bencher, items: usize) {
 fn long_message(bencher: Bencher, bytes: usize) {
     bencher
         .with_inputs(|| {
-            let source = Source::new();
+            let source = EventGenerator::new();
             let id = ItemId::generate();
             let mut events = vec![source.event(start()), source.event(message(id.clone(), None))];
             events.extend((0..bytes / DELTA.len()).map(|_| source.event(delta(&id))));
@@ -58,7 +58,7 @@ fn long_message(bencher: Bencher, bytes: usize) {
 /// each goes out by itself.
 #[divan::bench(args = [EVENT_INTERVAL, Duration::from_millis(4)], sample_count = 200, sample_size = 5000)]
 fn one_delta_every(bencher: Bencher, interval: Duration) {
-    let source = Source::new();
+    let source = EventGenerator::new();
     let id = ItemId::generate();
     let mut processor = source.processor();
     let mut now = Moment { wall: Timestamp::default(), elapsed: Duration::ZERO };
@@ -72,7 +72,7 @@ fn one_delta_every(bencher: Bencher, interval: Duration) {
 
 /// Pushes every event and takes after each, reading of every emission only what was added. The bytes read.
 fn run(events: Vec<StreamEvent>) -> usize {
-    let mut processor = Source::new().processor();
+    let mut processor = EventGenerator::new().processor();
     let mut now = Moment { wall: Timestamp::default(), elapsed: Duration::ZERO };
     let mut known: HashMap<ItemId, usize> = HashMap::new();
     let mut read = 0;
@@ -94,12 +94,12 @@ fn run(events: Vec<StreamEvent>) -> usize {
 
 const DELTA: &str = "five ";
 
-struct Source {
+struct EventGenerator {
     session_id: SessionId,
     turn_id: TurnId,
 }
 
-impl Source {
+impl EventGenerator {
     fn new() -> Self {
         let session_id = SessionId::new(&parse("codex"), &parse("s1"));
         Self { session_id, turn_id: TurnId::generate() }

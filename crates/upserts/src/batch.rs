@@ -1,8 +1,8 @@
 //! When one item's unsent change is due.
 //!
-//! Comes in: that an item changed, that it was sent, and the time. Goes out: the time at which it is due. Live, two emissions
-//! of an item are an interval apart, and the interval begins when the first was due: whoever takes it late, because a timer
-//! rang late, delays that one and none after it.
+//! Comes in: that an item changed, that it was sent, and the time. Goes out: the time at which it is due. In live mode
+//! two emissions of an item are an interval apart, and the interval starts when the first was due: an emission that is
+//! taken late does not delay the following ones.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::config::{Pacing, estimate_tokens};
 /// Never, as a time at which something is due.
 pub(crate) const NEVER: Duration = Duration::MAX;
 
-/// What happened to an item, as far as it matters for when to say so.
+/// What happened to an item, as far as it affects when it is emitted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Text or live output grew.
@@ -92,8 +92,8 @@ impl Batch {
         crossed
     }
 
-    /// Notes that everything up to now went out. Where only one change waited, the next interval begins when that was due, not
-    /// when a timer that rings late let it go: otherwise one late emission would make all that follow it late.
+    /// Records that everything up to now was sent. If only one change waited, the next interval starts when that was
+    /// due, not when a late timer took it: otherwise one late emission would delay all following ones.
     pub(crate) fn sent(&mut self, text_bytes: usize, now: Duration) {
         let due_at = self.due_at.max(self.waiting_since.unwrap_or(now)).min(now);
         self.sent_at = Some(if self.changes > 1 { now } else { due_at });

@@ -1,14 +1,14 @@
-//! How often text goes out, and how much of it one turn may bring.
+//! How often text is emitted, and how much one turn may produce.
 
 use std::time::Duration;
 
-/// After this many tokens each, the first emissions of an item go out; the last figure holds from then on.
+/// The first emissions of an item are made after this many tokens each; the last number applies from then on.
 const GRADIENT_TOKENS: [usize; 5] = [10, 20, 40, 80, 120];
 /// How long text may wait for the gradient.
 const BATCH_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Live, 250 emissions per second and item are the ceiling: no screen shows more.
 const LIVE_INTERVAL: Duration = Duration::from_millis(4);
-/// No turn of a working agent comes near it; one that floods is stopped before it takes the machine's memory.
+/// No working agent comes near this limit; one that floods is stopped before it uses up the memory.
 const TURN_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// Average length of a token in English and in code.
 const BYTES_PER_TOKEN: usize = 4;
@@ -18,7 +18,7 @@ const BYTES_PER_TOKEN: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpsertConfig {
     pub pacing: Pacing,
-    /// What one turn may bring in all. Beyond it the turn ends with an error and keeps what it has.
+    /// The most bytes one turn may produce. Beyond it the turn ends with an error and keeps what it has.
     pub turn_bytes_max: usize,
 }
 
@@ -31,8 +31,8 @@ pub enum Pacing {
     Gradient { thresholds_tokens: Vec<usize>, timeout: Duration },
     /// At once, but not sooner than `interval_min` after the item's last emission was due. The end of an item does not wait.
     Live { interval_min: Duration },
-    /// When the turn has ended, so that each item goes out once, as what it became. Whoever replays a turn whose end is
-    /// not on record says so with an event or with `abort`.
+    /// When the turn has ended, so that each item is emitted once, in its final state. To replay a turn without a
+    /// recorded end, push an event or call `abort`.
     WholeTurn,
 }
 

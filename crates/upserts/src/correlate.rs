@@ -1,9 +1,9 @@
-//! Which item an event speaks of: by its own id, by the call it belongs to, or a new one.
+//! Which item an event belongs to: by its own id, by its call, or a new one.
 
 use protocol::{CallId, ItemId, Origin};
 
 use crate::batch::{Batch, Change};
-use crate::events::Source;
+use crate::events::EventSource;
 use crate::item::{Content, Item, State};
 use crate::processor::{Role, UpsertProcessor};
 use crate::text::Text;
@@ -11,14 +11,14 @@ use crate::tool::ToolCall;
 use crate::update::Moment;
 
 impl UpsertProcessor {
-    /// Begins an item under the source's id, or under one derived from it if that is taken, and closes the text before
-    /// it. Sub-agents speak at the same time as each other, so only items of one parent close each other.
+    /// Starts an item under the source's id, or under one derived from it if that is taken, and closes the text before
+    /// it. Sub-agents run at the same time, so only items of one parent close each other.
     pub(crate) fn begin(
         &mut self,
         item_id: &ItemId,
         content: Content,
         parent: Option<ItemId>,
-        source: &Source,
+        source: &EventSource,
         now: Moment,
     ) -> usize {
         if let Some(open) = self.open_texts.get(&parent) {
@@ -48,8 +48,8 @@ impl UpsertProcessor {
         slot
     }
 
-    /// Text for a text item that was closed is a new item, in its place.
-    pub(crate) fn continuation(&mut self, item_id: &ItemId, closed: usize, source: &Source, now: Moment) -> usize {
+    /// Text for a closed text item starts a new item, in its place.
+    pub(crate) fn continuation(&mut self, item_id: &ItemId, closed: usize, source: &EventSource, now: Moment) -> usize {
         let earlier = &self.items[closed];
         let content = match &earlier.content {
             Content::Thinking { provider_id, .. } => {
@@ -80,7 +80,7 @@ impl UpsertProcessor {
         }
     }
 
-    /// The part of a final wording that belongs to this item, when earlier parts of it were closed and stand by themselves.
+    /// The part of a final text that belongs to this item, when earlier parts of it were closed as separate items.
     pub(crate) fn without_earlier_parts<'a>(&self, slot: usize, wording: &'a str) -> &'a str {
         let item = &self.items[slot];
         let Some((mut before, rest)) = wording.split_at_checked(item.bytes_before) else { return wording };
@@ -111,13 +111,13 @@ impl UpsertProcessor {
         self.items[*slot].state == State::Cancelled
     }
 
-    /// The call an invocation speaks of; begins it if it is new.
+    /// The call of an invocation; starts it if it is new.
     pub(crate) fn invocation(
         &mut self,
         item_id: &ItemId,
         call_id: Option<&CallId>,
         parent: Option<ItemId>,
-        source: &Source,
+        source: &EventSource,
         now: Moment,
     ) -> usize {
         if let Some(slot) = self.known_invocation(item_id, call_id) {
@@ -169,14 +169,14 @@ impl UpsertProcessor {
         }
     }
 
-    /// The call a result belongs to; one that was never announced gets an item of its own. From then on the id stands for
-    /// the call's output.
+    /// The call of a result; a call that was never announced gets its own item. From then on the id stands for the
+    /// call's output.
     pub(crate) fn result_owner(
         &mut self,
         item_id: &ItemId,
         call_id: Option<CallId>,
         parent: Option<ItemId>,
-        source: &Source,
+        source: &EventSource,
         now: Moment,
     ) -> usize {
         let by_call = call_id.as_ref().and_then(|id| self.calls.get(id)).copied();
@@ -194,7 +194,7 @@ impl UpsertProcessor {
         item_id: &ItemId,
         call_id: Option<CallId>,
         parent: Option<ItemId>,
-        source: &Source,
+        source: &EventSource,
         now: Moment,
     ) -> usize {
         let call_id = call_id.unwrap_or_else(|| CallId::from_foreign(item_id.as_str()));

@@ -1,4 +1,4 @@
-//! What each stream event means for the items of a turn.
+//! How each stream event changes the items of a turn.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::processor::{Phase, Role, UpsertProcessor};
 use crate::text::Text;
 use crate::update::Moment;
 
-/// Where an event comes from: what an item inherits from the event that begins it.
-pub(crate) struct Source {
+/// Where an event comes from: what an item inherits from the event that starts it.
+pub(crate) struct EventSource {
     pub(crate) turn_id: TurnId,
     pub(crate) session_id: SessionId,
     pub(crate) timestamp: Timestamp,
@@ -24,13 +24,13 @@ pub(crate) struct Source {
 impl UpsertProcessor {
     pub(crate) fn apply(&mut self, event: StreamEvent, now: Moment) {
         let StreamEvent { timestamp, turn_id, session_id, payload, .. } = event;
-        let source = Source { turn_id, session_id, timestamp };
+        let source = EventSource { turn_id, session_id, timestamp };
         match payload {
             StreamPayload::ResponseStart(start) => {
                 self.provider_id = start.provider_id.as_str().into();
                 if self.phase == Phase::Silent {
                     self.phase = Phase::Started;
-                    self.say(TurnEvent::TurnStarted {
+                    self.queue_turn_event(TurnEvent::TurnStarted {
                         turn_id: self.turn_id.clone(),
                         session_id: self.session_id.clone(),
                         model_id: start.model_id,
@@ -49,7 +49,7 @@ impl UpsertProcessor {
         }
     }
 
-    fn item_start(&mut self, start: ItemStart, source: &Source, now: Moment) {
+    fn item_start(&mut self, start: ItemStart, source: &EventSource, now: Moment) {
         let ItemStart { item_id, item_type, initial_content, name, call_id, origin, parent_item_id, tool } = start;
         let initial_content = initial_content.unwrap_or_default();
         match item_type {
@@ -63,7 +63,7 @@ impl UpsertProcessor {
                     };
                     self.begin(&item_id, content, parent_item_id, source, now)
                 });
-                // A start that is repeated may repeat what it started with.
+                // A repeated start may repeat its initial content.
                 let repeated =
                     self.items[slot].growing().is_some_and(|t| t.with_str(|t| t.starts_with(&initial_content)));
                 if !repeated {
@@ -85,7 +85,7 @@ impl UpsertProcessor {
         }
     }
 
-    fn item_delta(&mut self, delta: ItemDelta, source: &Source, now: Moment) {
+    fn item_delta(&mut self, delta: ItemDelta, source: &EventSource, now: Moment) {
         let ItemDelta { item_id, delta_content, tool } = delta;
         match self.roles.get(&item_id).copied() {
             Some(Role::OutputOf(slot)) => self.add_output(slot, &delta_content, tool, source, now),
@@ -119,7 +119,7 @@ impl UpsertProcessor {
         }
     }
 
-    fn item_done(&mut self, done: ItemDone, source: &Source, now: Moment) {
+    fn item_done(&mut self, done: ItemDone, source: &EventSource, now: Moment) {
         let ItemDone { item_id, final_item } = done;
         if self.is_cancelled(&item_id) {
             return;
@@ -179,7 +179,7 @@ impl UpsertProcessor {
         }
     }
 
-    fn item_error(&mut self, item_id: &ItemId, error: ErrorDetail, source: &Source, now: Moment) {
+    fn item_error(&mut self, item_id: &ItemId, error: ErrorDetail, source: &EventSource, now: Moment) {
         if self.is_cancelled(item_id) {
             return;
         }
@@ -198,8 +198,8 @@ impl UpsertProcessor {
         self.settle(slot, State::Error(error), now);
     }
 
-    /// The source takes the item back. What nobody has seen is forgotten; what is on the screen stays there, as far as it
-    /// was shown, and does not stay open.
+    /// The source withdraws the item. An item that was never emitted is dropped; one that was emitted keeps the text
+    /// that was shown, and is closed.
     fn item_cancelled(&mut self, item_id: &ItemId, timestamp: Timestamp, now: Moment) {
         let Some(Role::Item(slot) | Role::OutputOf(slot)) = self.roles.get(item_id).copied() else { return };
         let item = &mut self.items[slot];
@@ -235,7 +235,7 @@ impl UpsertProcessor {
             return;
         }
         self.phase = Phase::Ended;
-        self.say(TurnEvent::TurnComplete {
+        self.queue_turn_event(TurnEvent::TurnComplete {
             turn_id: self.turn_id.clone(),
             session_id: self.session_id.clone(),
             status,
@@ -250,7 +250,7 @@ impl UpsertProcessor {
             return;
         }
         self.phase = Phase::Ended;
-        self.say(TurnEvent::TurnError {
+        self.queue_turn_event(TurnEvent::TurnError {
             turn_id: self.turn_id.clone(),
             session_id: self.session_id.clone(),
             error_code: error.code,
@@ -279,7 +279,7 @@ impl UpsertProcessor {
         }
     }
 
-    fn add_text(&mut self, slot: usize, piece: &str, source: &Source, now: Moment) {
+    fn add_text(&mut self, slot: usize, piece: &str, source: &EventSource, now: Moment) {
         let item = &mut self.items[slot];
         let Some(text) = item.text_mut() else { return };
         if piece.is_empty() {
@@ -290,7 +290,14 @@ impl UpsertProcessor {
         self.changed(slot, Change::Text, now);
     }
 
-    fn add_output(&mut self, slot: usize, piece: &str, detail: Option<Arc<ToolDetail>>, source: &Source, now: Moment) {
+    fn add_output(
+        &mut self,
+        slot: usize,
+        piece: &str,
+        detail: Option<Arc<ToolDetail>>,
+        source: &EventSource,
+        now: Moment,
+    ) {
         let item = &mut self.items[slot];
         if item.state == State::Cancelled {
             return;
@@ -306,7 +313,7 @@ impl UpsertProcessor {
         self.call_changed(slot, false, progress, source, now);
     }
 
-    fn call_changed(&mut self, slot: usize, arguments: bool, progress: bool, source: &Source, now: Moment) {
+    fn call_changed(&mut self, slot: usize, arguments: bool, progress: bool, source: &EventSource, now: Moment) {
         if !(arguments || progress) {
             return;
         }
@@ -314,8 +321,8 @@ impl UpsertProcessor {
         self.changed(slot, if progress { Change::Progress } else { Change::Arguments }, now);
     }
 
-    /// The source's own final wording of a text, which may have been closed before.
-    fn conclude_text(&mut self, slot: usize, wording: &str, corrected: bool, source: &Source, now: Moment) {
+    /// The source's own final text, for an item that may be closed already.
+    fn conclude_text(&mut self, slot: usize, wording: &str, corrected: bool, source: &EventSource, now: Moment) {
         let wording = self.without_earlier_parts(slot, wording);
         let item = &mut self.items[slot];
         let open = item.is_open();

@@ -1,4 +1,4 @@
-//! One item of a turn: what is known of it, and how it is settled.
+//! One item of a turn: its content, and how it is settled.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ pub(crate) struct Item {
     pub(crate) turn_id: TurnId,
     pub(crate) session_id: SessionId,
     pub(crate) parent: Option<ItemId>,
-    /// Where the same source item was continued from, after something closed that part of it.
+    /// The earlier part of the same source item, which something closed.
     pub(crate) continues: Option<usize>,
-    /// Length of all those parts together.
+    /// The total length of all those parts.
     pub(crate) bytes_before: usize,
     pub(crate) source_timestamp: Timestamp,
     pub(crate) content: Content,
@@ -37,7 +37,7 @@ pub(crate) enum State {
     Open,
     Complete,
     Error(ErrorDetail),
-    /// Taken back by its source: never shown if it was not, and closed if it was. Nothing more is heard of it.
+    /// Withdrawn by its source: never emitted if it was not, and closed if it was. Later events of it are ignored.
     Cancelled,
 }
 
@@ -105,8 +105,8 @@ impl Item {
     }
 }
 
-/// Brings a text to its final wording: appends what is missing, or starts a new buffer if the wording differs. An empty
-/// final wording says nothing, so what was received stays. Whether anything changed.
+/// Sets the final text: appends what is missing, or starts a new buffer if the text differs. An empty final text is
+/// ignored, so the received text stays. Returns whether anything changed.
 pub(crate) fn conclude(text: &mut Text, wording: &str) -> bool {
     if wording.is_empty() {
         return false;

@@ -5,7 +5,7 @@
 //! out: clocks, I/O, tasks, wires, HTML, and who is watching.
 //!
 //! ```text
-//! push(event, now)   whenever the agent says something
+//! push(event, now)   whenever the agent sends something
 //! take(now)          whenever the way is free; what came in between goes out together
 //! deadline()         when to call take again though nothing came
 //! ```
@@ -22,7 +22,7 @@
 //!
 //! **Tool calls.** `create` at the invocation, `complete` with the result, under the invocation's item id. In between,
 //! live output and progress reported by the source are updates; arguments that are filled in after the `create` are one
-//! too, but on the gradient they wait out the timeout, so that a call whose result comes promptly is said in two emissions.
+//! too, but on the gradient they wait out the timeout, so that a call whose result comes promptly takes two emissions.
 //! Arguments that stream in as pieces of JSON are read once, when they are whole; if they are cut off, their text is kept as the
 //! argument `partialArguments`.
 //!
@@ -36,12 +36,12 @@
 //! | delta for an unknown item | a message of the agent; with tool facts, a tool call |
 //! | done without start | the item, complete at once (a call waits for its result) |
 //! | done whose final text extends what was streamed | the rest is appended, in the same buffer |
-//! | done whose final text differs | replaces it, in a new buffer; an empty one says nothing |
-//! | done for a text that was closed, or second done | a correction: said again, with the item's final status |
+//! | done whose final text differs | replaces it, in a new buffer; an empty one is ignored |
+//! | done for a text that was closed, or second done | a correction: emitted again, with the item's final status |
 //! | done of another kind than its item | an item of its own; message and thought pass for each other |
 //! | result for an unknown call | a call of its own, complete, with call id, output and error mark |
 //! | invocation after its result | completes that call's name and arguments |
-//! | result, output or facts for a settled call | said again, with the new state, as `complete`; no longer `interrupted` once the result is there |
+//! | result, output or facts for a settled call | emitted again, with the new state, as `complete`; no longer `interrupted` once the result is there |
 //! | second call with a call id | gets the results from then on |
 //! | error of an unknown item | an empty message with the error |
 //! | cancel of an item nobody has seen | it is never shown |
@@ -57,6 +57,7 @@ mod batch;
 mod config;
 mod correlate;
 mod events;
+mod fold;
 mod item;
 mod processor;
 mod text;
@@ -65,6 +66,7 @@ mod update;
 mod weight;
 
 pub use config::{Pacing, UpsertConfig, estimate_tokens};
+pub use fold::fold;
 pub use processor::UpsertProcessor;
 pub use text::Text;
 pub use update::{Emission, ItemBody, ItemUpdate, Moment};

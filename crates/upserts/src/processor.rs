@@ -1,4 +1,4 @@
-//! The processor: what it holds, how time and order decide what goes out. What each event means is in `events`.
+//! The processor: its state, and how time and order decide what is emitted. `events` handles each event.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::item::{Item, State};
 use crate::tool::ToolCall;
 use crate::update::{Emission, Moment};
 
-/// What an item is charged against the turn's limit besides its text.
+/// What an item counts against the turn's limit besides its text.
 const ITEM_BYTES: usize = 1024;
-/// What an event is charged that may leave an id behind.
+/// What an event counts that may leave an id behind.
 const EVENT_BYTES: usize = 512;
 
 /// Turns the stream events of one turn into upserts and turn events.
@@ -23,11 +23,11 @@ pub struct UpsertProcessor {
     pub(crate) config: UpsertConfig,
     pub(crate) session_id: SessionId,
     pub(crate) turn_id: TurnId,
-    /// Who thinks, until a thought says so itself.
+    /// The provider of thoughts that do not name one.
     pub(crate) provider_id: Arc<str>,
-    /// In order of beginning. An item is known by its place here.
+    /// In the order they started. An item is identified by its index.
     pub(crate) items: Vec<Item>,
-    /// What the source's item ids stand for now.
+    /// What the source's item ids currently refer to.
     pub(crate) roles: HashMap<ItemId, Role>,
     pub(crate) calls: HashMap<CallId, usize>,
     /// How many items one source id was split into, where it was.
@@ -59,12 +59,12 @@ enum Waiting {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing said of the turn yet.
+    /// The turn has not started yet.
     Silent,
     Started,
-    /// The turn's end has been said; what comes now is late, and welcome.
+    /// The end of the turn has been emitted; later events are still accepted.
     Ended,
-    /// The limit is reached; nothing more is taken in.
+    /// The limit is reached; nothing more is accepted.
     Full,
 }
 
@@ -88,7 +88,7 @@ impl UpsertProcessor {
         }
     }
 
-    /// Takes in one event. Never fails: what each odd event leads to is written in the crate's documentation.
+    /// Processes one event. Never fails: the crate's documentation lists the outcome of every odd event.
     pub fn push(&mut self, event: StreamEvent, now: Moment) {
         if self.phase == Phase::Full {
             return;
@@ -105,7 +105,7 @@ impl UpsertProcessor {
         self.apply(event, now);
     }
 
-    /// What is due now, in order. Whatever arrived since the last call for one item goes out together.
+    /// The emissions that are due, in order. Everything that arrived for one item since the last call is one emission.
     pub fn take(&mut self, now: Moment) -> Vec<Emission> {
         if now.elapsed < self.next_due || self.waiting.is_empty() {
             return Vec::new();
@@ -149,13 +149,13 @@ impl UpsertProcessor {
         due
     }
 
-    /// The `elapsed` time at which [`UpsertProcessor::take`] wants to be called; none if nothing waits for time.
+    /// The `elapsed` time at which [`UpsertProcessor::take`] should be called; `None` if nothing is waiting.
     pub fn deadline(&self) -> Option<Duration> {
         (self.next_due != NEVER).then_some(self.next_due)
     }
 
-    /// The source is gone: what is open goes out with status `error` and what was received, then the turn's error. After the
-    /// end of the turn only late items are left to settle.
+    /// The source is gone: open items are emitted with status `error` and what was received, then the turn's error.
+    /// After the end of the turn only late items are settled.
     pub fn abort(&mut self, error: ErrorDetail, now: Moment) {
         self.fail_turn(error, now.wall, now);
     }
@@ -165,7 +165,7 @@ impl UpsertProcessor {
         matches!(self.phase, Phase::Ended | Phase::Full) && self.open_items == 0 && self.waiting.is_empty()
     }
 
-    /// The turn has brought more than it may, and has ended for it.
+    /// The turn has exceeded its limit and was ended.
     pub fn is_full(&self) -> bool {
         self.phase == Phase::Full
     }
@@ -180,7 +180,7 @@ impl UpsertProcessor {
         slot
     }
 
-    /// Notes that an item has something to say.
+    /// Records that an item has changed.
     pub(crate) fn changed(&mut self, slot: usize, change: Change, now: Moment) {
         let item = &mut self.items[slot];
         let growth = item.tool_mut().map_or(0, ToolCall::take_growth);
@@ -197,7 +197,7 @@ impl UpsertProcessor {
         }
     }
 
-    /// Ends an open item, or gives an ended one another end.
+    /// Ends an open item, or changes the end of a settled one.
     pub(crate) fn settle(&mut self, slot: usize, state: State, now: Moment) {
         let item = &mut self.items[slot];
         let change = if item.is_open() { Change::Settled } else { Change::Progress };
@@ -209,13 +209,13 @@ impl UpsertProcessor {
         }
         item.state = state;
         if let Some(text) = item.text_mut() {
-            text.release_spare_room();
+            text.shrink_to_fit();
         }
         self.changed(slot, change, now);
     }
 
-    /// Queues a turn event. The turn's end waits for nothing, and nothing said before it may come after it.
-    pub(crate) fn say(&mut self, event: TurnEvent) {
+    /// Queues a turn event. The end of the turn does not wait, and nothing queued before it may come after it.
+    pub(crate) fn queue_turn_event(&mut self, event: TurnEvent) {
         if event.is_end() {
             for waiting in &self.waiting {
                 if let Waiting::Item(slot) = waiting {
@@ -228,7 +228,7 @@ impl UpsertProcessor {
     }
 }
 
-/// What an event brings by itself; items and the facts of tool calls are charged where they are kept.
+/// The size of an event itself; items and details of tool calls are counted where they are stored.
 fn bytes_of(payload: &StreamPayload) -> usize {
     use protocol::FinalItem;
     let text_bytes = match payload {

@@ -1,8 +1,8 @@
 //! Text that only grows, written by the processor and read by everyone.
 //!
-//! The bytes of an item are stored once. A [`Text`] is a window on them, from the start to where they ended when it was
-//! taken: cloning it copies no text, and what is appended later lies beyond its end. Whoever kept an earlier window
-//! asks the later one for the rest only.
+//! The bytes of an item are stored once. A [`Text`] is a view of them, from the start to where they ended when it was
+//! taken: cloning it copies no text, and later text is beyond its end. A reader that has an earlier view can request
+//! only the text after it.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -90,8 +90,8 @@ impl Text {
         }
     }
 
-    /// Gives back the room kept for growth, once no more is expected.
-    pub(crate) fn release_spare_room(&self) {
+    /// Frees the space reserved for growth, once no more is expected.
+    pub(crate) fn shrink_to_fit(&self) {
         self.buffer.write().unwrap_or_else(PoisonError::into_inner).shrink_to_fit();
     }
 }

@@ -1,4 +1,4 @@
-//! One tool call: what is known of the invocation, and of its result.
+//! One tool call: its invocation and its result.
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ pub(crate) struct ToolCall {
     detail: Arc<ToolDetail>,
     /// None where the source does not know it.
     started_at: Option<Timestamp>,
-    /// It has ended once; when, only that first end says, also where its time is not known.
+    /// It has ended once. Only the first end sets the time, even if that time is unknown.
     is_over: bool,
     /// Settled without a result, because the turn ended.
     cut_off: bool,
-    /// By how much name, arguments and detail have grown since somebody asked.
+    /// By how much name, arguments and detail have grown since the last `take_growth`.
     grown_bytes: usize,
 }
 
@@ -79,7 +79,7 @@ impl ToolCall {
         std::mem::take(&mut self.grown_bytes)
     }
 
-    /// Replaces the arguments. Empty ones say nothing. Whether anything changed.
+    /// Replaces the arguments. Empty ones are ignored. Returns whether anything changed.
     pub(crate) fn set_arguments(&mut self, arguments: Map<String, Value>) -> bool {
         if arguments.is_empty() {
             return self.read_arguments();
@@ -171,7 +171,7 @@ impl ToolCall {
             detail.interrupted |= cut_off;
         }
         if let Some(output) = &self.output {
-            output.release_spare_room();
+            output.shrink_to_fit();
         }
         changed
     }
@@ -188,7 +188,7 @@ impl ToolCall {
     }
 }
 
-/// A replay may not know when something was.
+/// A replay may not know the time of an event.
 fn known(at: Timestamp) -> Option<Timestamp> {
     (!at.is_unset()).then_some(at)
 }

@@ -1,4 +1,4 @@
-//! What comes out: the state of an item with its text shared, and turn events.
+//! The output: the state of an item with shared text, and turn events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct ItemUpdate {
     pub item_id: ItemId,
     /// The tool call this item belongs to, when a sub-agent speaks.
     pub parent_item_id: Option<ItemId>,
-    /// Time of the last event that said something about this item.
+    /// Time of the last event about this item.
     pub source_timestamp: Timestamp,
     pub emitted_at: Timestamp,
     pub status: UpsertStatus,
@@ -76,7 +76,7 @@ impl ItemBody {
 }
 
 impl ItemUpdate {
-    /// What it takes of memory, about.
+    /// Its approximate size in memory.
     pub fn weight_bytes(&self) -> usize {
         let facts = match &self.body {
             ItemBody::Message { .. } | ItemBody::Thinking { .. } => 0,

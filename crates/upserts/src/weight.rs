@@ -1,4 +1,4 @@
-//! What the facts of a tool call weigh in memory, for the turn's limit: enough to tell a flood from a turn.
+//! The approximate memory size of a tool call's details, for the limit of a turn.
 
 use protocol::{Permission, ToolContent, ToolDetail, ToolLocation};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-// rows.js: one figure, what it should be, what the floor is, and how figures are shown: as those of the server are.
+// rows.js: one figure with its target and its floor, printed in the same form as the figures of the server.
 
 /** @typedef {{ name: string, value: number, unit: string, most?: number, floor?: number }} Row `most`: the target. */
 
@@ -14,13 +14,28 @@ export function table(rows) {
   return rows.map((row) => {
     const floor = row.floor === undefined ? "" : figure(row.floor, row.unit);
     const met = isMet(row);
-    const cells = [row.name.padEnd(60), figure(row.value, row.unit).padStart(14), target(row).padStart(15), floor.padStart(14), (ratio(row)?.toFixed(2) ?? "").padStart(7)];
+    const cells = [
+      row.name.padEnd(60),
+      figure(row.value, row.unit).padStart(14),
+      target(row).padStart(15),
+      floor.padStart(14),
+      (ratio(row)?.toFixed(2) ?? "").padStart(7),
+    ];
     return `${cells.join(" ")}  ${met === null ? "" : met ? "ok" : "MISSED"}`.trimEnd();
   }).join("\n");
 }
 
 /** @param {Row[]} rows */
-export const json = (rows) => rows.map((row) => ({ name: row.name, value: row.value, unit: row.unit, target: target(row), floor: row.floor ?? null, ratio: ratio(row), met: isMet(row) }));
+export const json = (rows) =>
+  rows.map((row) => ({
+    name: row.name,
+    value: row.value,
+    unit: row.unit,
+    target: target(row),
+    floor: row.floor ?? null,
+    ratio: ratio(row),
+    met: isMet(row),
+  }));
 
 /** @param {number} value @param {string} unit */
 function figure(value, unit) {

@@ -1,18 +1,39 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, framesOf, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
+import {
+  addProject,
+  current,
+  expect,
+  finished,
+  framesOf,
+  newSession,
+  projectRow,
+  send,
+  sessionRow,
+  tab,
+  test,
+} from "./app.js";
 
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
-/** No serious or critical fault in any frame. @param {import("@playwright/test").Page} page @param {string} what */
+/** No serious or critical violation in any frame. @param {import("@playwright/test").Page} page @param {string} what */
 async function checkAccess(page, what) {
   for (const frame of await framesOf(page)) {
     await frame.evaluate(axe);
-    const faults = await frame.evaluate(async () => {
-      const result = await /** @type {any} */ (window).axe.run(document, { iframes: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
-      return result.violations.map((/** @type {any} */ fault) => `${fault.impact} ${fault.id}: ${fault.nodes.map((/** @type {any} */ node) => node.target.join(" ")).join(", ")}`);
+    const violations = await frame.evaluate(async () => {
+      const result = await /** @type {any} */ (window).axe.run(document, {
+        iframes: false,
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+      });
+      return result.violations.map((/** @type {any} */ violation) => {
+        const targets = violation.nodes.map((/** @type {any} */ node) => node.target.join(" "));
+        return `${violation.impact} ${violation.id}: ${targets.join(", ")}`;
+      });
     });
-    expect(faults.filter((/** @type {string} */ fault) => /^(serious|critical)/.test(fault)), what).toEqual([]);
+    expect(
+      violations.filter((/** @type {string} */ violation) => /^(serious|critical)/.test(violation)),
+      what,
+    ).toEqual([]);
   }
 }
 
@@ -33,8 +54,8 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await shell.keyboard.press("Escape");
       const frame = await newSession(shell, "ferry");
       await checkAccess(shell, "new session");
-      for (const words of ["markdown please", "explore it", "edit it", "broken it", "think about it", "plan it"]) {
-        await send(frame, words);
+      for (const text of ["markdown please", "explore it", "edit it", "broken it", "think about it", "plan it"]) {
+        await send(frame, text);
         await finished(frame);
       }
       await frame.locator(".thinking button").click();
@@ -85,7 +106,9 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       await checkAccess(shell, "sidebar of a phone");
     });
 
-    test(`axe finds nothing serious on the screens of what can go wrong (${theme})`, async ({ startApp, page, quiet }) => {
+    test(`axe finds nothing serious on the screens of what can go wrong (${theme})`, async (
+      { startApp, page, quiet },
+    ) => {
       await page.emulateMedia({ reducedMotion: "reduce", colorScheme: theme });
       const app = await startApp();
       await app.stop();
@@ -106,14 +129,15 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
   });
 }
 
-test("with reduced motion nothing moves, and everything is still said", async ({ app, shell }) => {
+test("with reduced motion nothing moves, and every state is still shown", async ({ app, shell }) => {
   await shell.emulateMedia({ reducedMotion: "reduce" });
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
   await expect(frame.locator(".message")).toHaveText("The first part.");
   await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeVisible();
-  const moving = async () => Promise.all((await framesOf(shell)).map((page) => page.evaluate(() => document.getAnimations().length)));
+  const moving = async () =>
+    Promise.all((await framesOf(shell)).map((page) => page.evaluate(() => document.getAnimations().length)));
   expect(await moving()).toEqual([0, 0]);
   // Without it the same page does move: the spinner and the cursor.
   await shell.emulateMedia({ reducedMotion: "no-preference" });
@@ -151,7 +175,7 @@ test("the main flow works by keyboard alone", async ({ app, shell }) => {
   await expect(current(shell).locator("textarea")).toBeFocused();
 });
 
-test("the theme is chosen, kept, and shown in every portlet, without a flash", async ({ app, shell }) => {
+test("the theme is stored and shown in every portlet, without a flash", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await shell.getByRole("button", { name: "Change theme" }).click();
@@ -160,7 +184,9 @@ test("the theme is chosen, kept, and shown in every portlet, without a flash", a
   await shell.addInitScript(() => {
     new MutationObserver(() => {
       const theme = document.documentElement?.dataset.theme;
-      if (theme) /** @type {any} */ (window).themes = [...new Set([...(/** @type {any} */ (window).themes ?? []), theme])];
+      if (theme) {
+        /** @type {any} */ (window).themes = [...new Set([...(/** @type {any} */ (window).themes ?? []), theme])];
+      }
     }).observe(document, { subtree: true, childList: true, attributes: true });
   });
   await shell.reload();
@@ -175,7 +201,9 @@ for (const width of [1440, 820, 390]) {
     await send(frame, `markdown ${"unbroken".repeat(40)}`);
     await finished(frame);
     await shell.setViewportSize({ width, height: 900 });
-    for (const page of shell.frames()) expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    for (const page of shell.frames()) {
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    }
     expect(await frame.locator("#log").evaluate((node) => node.scrollWidth <= node.clientWidth)).toBe(true);
   });
 }

@@ -1,3 +1,4 @@
+// agents.spec.js: agents in Settings: list, probe, add, edit, remove, and a file changed by others.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addProject, BINARY, expect, newSession, send, finished, test } from "./app.js";
@@ -24,7 +25,7 @@ test("an agent is added by keyboard, tried before it is saved, used, edited and 
   await expect(form.getByRole("textbox", { name: "Name" })).toBeFocused();
   await shell.keyboard.type("Second demo");
   await shell.keyboard.press("Tab");
-  // A whole line, as a manual gives it.
+  // A whole command line, as in a manual.
   await shell.keyboard.type(`${BINARY} demo-agent`);
   await shell.keyboard.press("Tab");
   await expect(form.getByRole("button", { name: "Move the rest to the arguments" })).toBeFocused();
@@ -49,7 +50,11 @@ test("an agent is added by keyboard, tried before it is saved, used, edited and 
 
   const settings = shell.getByRole("dialog", { name: "Settings" });
   await expect(settings.getByRole("button", { name: "Edit Second demo" })).toBeFocused();
-  expect(file(app).agent_servers["Second demo"]).toEqual({ command: BINARY, args: ["demo-agent"], env: { LIMINAL_DATA_DIR: app.directory("second") } });
+  expect(file(app).agent_servers["Second demo"]).toEqual({
+    command: BINARY,
+    args: ["demo-agent"],
+    env: { LIMINAL_DATA_DIR: app.directory("second") },
+  });
   expect(Object.keys(file(app).agent_servers)).toEqual(["Scripted", "Second demo"]);
   expect(statSync(join(app.data, "agents.json")).mode & 0o777).toBe(0o600);
   await shell.keyboard.press("Escape");
@@ -69,12 +74,13 @@ test("an agent is added by keyboard, tried before it is saved, used, edited and 
   await edit.getByRole("textbox", { name: "Name" }).fill("Second demo");
   await edit.getByRole("textbox", { name: "Arguments" }).fill("demo-agent\n--nonsense flag");
   await edit.getByRole("button", { name: "Try it" }).click();
-  await expect(edit.locator(".probe[data-state=failed]")).toContainText("in a terminal to see whether it works by itself");
+  const failed = edit.locator(".probe[data-state=failed]");
+  await expect(failed).toContainText("in a terminal to see whether it works by itself");
   await edit.getByRole("textbox", { name: "Arguments" }).press("ControlOrMeta+Enter");
   await expect(edit).toBeHidden();
   expect(file(app).agent_servers["Second demo"].args).toEqual(["demo-agent", "--nonsense flag"]);
 
-  // The session that runs keeps its agent.
+  // The running session keeps its agent.
   await settings.getByRole("button", { name: "Remove Second demo" }).click();
   await shell.getByRole("dialog", { name: "Remove Second demo" }).getByRole("button", { name: "Remove" }).click();
   await expect(settings.locator('[data-agent="Second demo"]')).toHaveCount(0);
@@ -84,7 +90,8 @@ test("an agent is added by keyboard, tried before it is saved, used, edited and 
   await finished(frame);
   await shell.keyboard.press("ControlOrMeta+k");
   await shell.keyboard.type("second demo");
-  await expect(shell.getByRole("dialog", { name: "Search or jump to" }).getByRole("group", { name: "Agents" })).toHaveCount(0);
+  const palette = shell.getByRole("dialog", { name: "Search or jump to" });
+  await expect(palette.getByRole("group", { name: "Agents" })).toHaveCount(0);
 });
 
 test("the built-in agents are listed with how to change them, and can be tried", async ({ shell }) => {
@@ -93,10 +100,10 @@ test("the built-in agents are listed with how to change them, and can be tried",
   await expect(dialog.locator('[data-agent="Codex"]')).toContainText("CODEX_ACP_CMD");
   await expect(dialog.getByRole("button", { name: /Edit (Claude|Codex|Demo)/ })).toHaveCount(0);
   await dialog.getByRole("button", { name: "Try it: Demo agent" }).click();
-  await expect(dialog.locator('[data-agent="Demo agent"] .probe')).toContainText("It gives a session");
+  await expect(dialog.locator('[data-agent="Demo agent"] .probe')).toContainText("It can start a session");
 });
 
-test("a file that was changed or damaged meanwhile is not overwritten, and the page says so", async ({ app, shell }) => {
+test("a file changed or damaged meanwhile is not overwritten, and the page reports it", async ({ app, shell }) => {
   const dialog = await openSettings(shell);
   const path = join(app.data, "agents.json");
   const known = readFileSync(path, "utf8");
@@ -106,7 +113,9 @@ test("a file that was changed or damaged meanwhile is not overwritten, and the p
   await form.getByRole("textbox", { name: "Command" }).fill("mine");
   writeFileSync(path, known.replace("{", '{ "theme": "dark",'));
   await form.getByRole("button", { name: "Save" }).click();
-  await expect(form.getByRole("alert").last()).toContainText("was changed by somebody else, so nothing was saved. Save again");
+  await expect(form.getByRole("alert").last()).toContainText(
+    "was changed by another program or window, so nothing was saved. Save again",
+  );
   expect(file(app).agent_servers).not.toHaveProperty("Mine");
   await form.getByRole("button", { name: "Save" }).click();
   await expect(form).toBeHidden();
@@ -116,7 +125,7 @@ test("a file that was changed or damaged meanwhile is not overwritten, and the p
 
   writeFileSync(path, "{ // mine");
   await openSettings(shell);
-  await expect(dialog.getByRole("alert")).toContainText("agents.json cannot be used, and is left as it is");
+  await expect(dialog.getByRole("alert")).toContainText("agents.json cannot be used and is not changed");
   await expect(dialog.getByRole("alert")).toContainText(path);
   await expect(dialog.getByRole("button", { name: "Add agent" })).toBeDisabled();
   expect(readFileSync(path, "utf8")).toBe("{ // mine");

@@ -1,4 +1,4 @@
-// The real binary, its own home and data, and a page that may not complain.
+// The real binary with its own home and data, and a page that must not log errors.
 import { expect, test as base } from "@playwright/test";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-export const BINARY = process.env.LIMINAL_BIN ?? fileURLToPath(new URL("../../../target/debug/liminal-builder", import.meta.url));
+export const BINARY = process.env.LIMINAL_BIN
+  ?? fileURLToPath(new URL("../../../target/debug/liminal-builder", import.meta.url));
 const START_MS = 30_000;
-/** A test may hold an agent back while it starts; on a busy machine that takes longer than a user would wait. */
+/** A test may delay an agent while it starts; on a busy machine that takes longer than a user would wait. */
 const AGENT_START_MS = "60000";
 
 /** @typedef {import("@playwright/test").Page} Page */
@@ -17,7 +18,15 @@ const AGENT_START_MS = "60000";
 
 /** One server with a home of its own; it can be stopped and started again on the same port. */
 export class App {
-  /** @param {{ script?: string, env?: Record<string, string>, names?: string[], args?: string[], port?: number }} [options] */
+  /**
+   * @param {{
+   *   script?: string,
+   *   env?: Record<string, string>,
+   *   names?: string[],
+   *   args?: string[],
+   *   port?: number,
+   * }} [options]
+   */
   constructor({ script = "", env = {}, names = ["Scripted"], args = ["--no-open"], port = 0 } = {}) {
     this.home = mkdtempSync(join(tmpdir(), "liminal-"));
     this.data = join(this.home, ".liminal-builder");
@@ -29,12 +38,21 @@ export class App {
     /** @type {import("node:child_process").ChildProcess | null} */
     this.process = null;
     const agent = { command: process.execPath, args: [join(here, "scripted-agent.js")], env: { SCRIPT: script } };
-    writeFileSync(join(this.data, "agents.json"), JSON.stringify({ agent_servers: Object.fromEntries(names.map((name) => [name, agent])) }), { mode: 0o600 });
+    writeFileSync(join(
+      this.data,
+      "agents.json",
+    ), JSON.stringify({ agent_servers: Object.fromEntries(names.map((name) => [name, agent])) }), { mode: 0o600 });
   }
 
   async start() {
     const child = spawn(BINARY, ["--port", String(this.port), ...this.args], {
-      env: { PATH: process.env.PATH ?? "", HOME: this.home, LIMINAL_DATA_DIR: this.data, ACP_START_TIMEOUT_MS: AGENT_START_MS, ...this.env },
+      env: {
+        PATH: process.env.PATH ?? "",
+        HOME: this.home,
+        LIMINAL_DATA_DIR: this.data,
+        ACP_START_TIMEOUT_MS: AGENT_START_MS,
+        ...this.env,
+      },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.process = child;
@@ -89,7 +107,7 @@ export class App {
     return path;
   }
 
-  /** Lets an agent that waits in a project go on. @param {string} name @param {string} [file] What it waits for. */
+  /** Lets a waiting agent of a project continue. @param {string} name @param {string} [file] What it waits for. */
   release(name, file = "release") {
     writeFileSync(join(this.home, "code", name, file), "");
   }
@@ -100,22 +118,30 @@ export class App {
   }
 }
 
-/** What a page may complain of while its server is away on purpose. */
+/** Errors a page may log while its server is down on purpose. */
 const AWAY = [/WebSocket connection to/, /ERR_CONNECTION_REFUSED/, /Failed to load resource/];
 
 /**
- * @typedef {{ app: App, startApp: (options?: ConstructorParameters<typeof App>[0]) => Promise<App>, quiet: { serverMayGo: boolean }, shell: Page }} Own
+ * @typedef {{
+ *   app: App,
+ *   startApp: (options?: ConstructorParameters<typeof App>[0]) => Promise<App>,
+ *   quiet: { serverMayGo: boolean },
+ *   shell: Page,
+ * }} Own
  */
-/** @type {import("@playwright/test").Fixtures<Own, {}, import("@playwright/test").PlaywrightTestArgs & import("@playwright/test").PlaywrightTestOptions>} */
+/** @typedef {import("@playwright/test").PlaywrightTestArgs} Args */
+/** @typedef {import("@playwright/test").PlaywrightTestOptions} Options */
+/** @type {import("@playwright/test").Fixtures<Own, {}, Args & Options>} */
 const fixtures = {
   quiet: [async ({ context }, use) => {
     const state = { serverMayGo: false };
     /** @type {string[]} */
     const complaints = [];
-    const note = (/** @type {string} */ words) => {
-      if (!(state.serverMayGo && AWAY.some((pattern) => pattern.test(words)))) complaints.push(words);
+    const note = (/** @type {string} */ text) => {
+      if (!(state.serverMayGo && AWAY.some((pattern) => pattern.test(text)))) complaints.push(text);
     };
-    context.on("console", (message) => ["error", "warning"].includes(message.type()) && note(`console ${message.type()}: ${message.text()}`));
+    context.on("console", (message) =>
+      ["error", "warning"].includes(message.type()) && note(`console ${message.type()}: ${message.text()}`));
     context.on("weberror", (error) => note(`page error: ${error.error().stack ?? error.error().message}`));
     await use(state);
     expect(complaints, "the page complained").toEqual([]);
@@ -129,7 +155,7 @@ const fixtures = {
       apps.push(app);
       return app.start();
     });
-    // The pages go first: they would complain of a server that is gone.
+    // The pages close first: they would log errors about a lost server.
     await Promise.all(context.pages().map((page) => page.close()));
     await Promise.all(apps.map((app) => app.remove()));
   },
@@ -154,7 +180,8 @@ export async function addProject(page, path) {
 }
 
 /** @param {Page} page @param {string} name */
-export const projectRow = (page, name) => page.locator(".project-row").filter({ has: page.locator(".project-name", { hasText: new RegExp(`^${name}$`) }) });
+export const projectRow = (page, name) =>
+  page.locator(".project-row").filter({ has: page.locator(".project-name", { hasText: new RegExp(`^${name}$`) }) });
 /** @param {Page} page @param {string | RegExp} title */
 export const sessionRow = (page, title) => page.locator(".session-row").filter({ hasText: title });
 /** @param {Page} page @param {string | RegExp} title */
@@ -166,7 +193,7 @@ export async function newSession(page, project, agent = "Scripted") {
   const before = await tabs.count();
   await projectRow(page, project).getByRole("button", { name: "New Session" }).click();
   await page.getByRole("dialog", { name: "New session" }).locator(".picker-option", { hasText: agent }).click();
-  // The tab that was in front before stays so for a moment: the new one comes last.
+  // The previously active tab stays active for a moment: the new one is last.
   await expect(tabs.nth(before)).toHaveAttribute("data-current", "");
   const frame = current(page);
   await expect(frame.locator("textarea")).toBeEnabled();
@@ -174,11 +201,11 @@ export async function newSession(page, project, agent = "Scripted") {
 }
 
 /**
- * Puts itself between a page that is yet to load and its server. Playwright reaches only sockets of the page itself, so the
- * page is left without threads.
+ * Intercepts the WebSocket of a page that is yet to load. Playwright reaches only sockets of the page itself, so the
+ * page gets no workers.
  * @param {Page} page @param {(socket: import("@playwright/test").WebSocketRoute) => void} handler
  */
-export async function routeLine(page, handler) {
+export async function routeSocket(page, handler) {
   await page.addInitScript(() => Reflect.deleteProperty(window, "Worker"));
   await page.routeWebSocket(/\/ws/, handler);
 }
@@ -186,7 +213,7 @@ export async function routeLine(page, handler) {
 /** The session in view. @param {Page} page */
 export const current = (page) => page.frameLocator("iframe.portlet[data-current]");
 
-/** The page itself and its sessions; not what is kept loaded for the next one. @param {Page} page */
+/** The page itself and its sessions, without the preloaded frame. @param {Page} page */
 export async function framesOf(page) {
   const spare = await (await page.$("iframe.spare-portlet"))?.contentFrame();
   return page.frames().filter((frame) => frame !== spare);
@@ -197,9 +224,10 @@ export async function send(frame, text) {
   const before = await frame.locator(".user-turn").count();
   await frame.locator("textarea").fill(text);
   await frame.getByRole("button", { name: "Send" }).click();
-  // The page has taken it: from now on it shows this turn's state and not the last one's.
+  // The page has accepted it: from now on it shows this turn's state, not the previous one's.
   await expect(frame.locator(".user-turn")).toHaveCount(before + 1);
 }
 
 /** The turn is over. @param {import("@playwright/test").FrameLocator} frame */
-export const finished = (frame) => expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/, { timeout: 30_000 });
+export const finished = (frame) =>
+  expect(frame.locator("#status-line")).toContainText(/Finished|Stopped|failed/, { timeout: 30_000 });

@@ -1,9 +1,11 @@
-// bus.spec.js: shell and portlets listen to each other and to nobody else.
+// bus.spec.js: shell and portlets accept messages from each other only.
 import { addProject, expect, newSession, sessionRow, test } from "./app.js";
 
 const FOREIGN = "https://example.invalid";
 
-test("the shell ignores a postMessage from another origin, from another window, or of a wrong shape", async ({ app, page }) => {
+test("the shell ignores a postMessage from another origin, from another window, or of a wrong shape", async (
+  { app, page },
+) => {
   /** @type {string[]} */
   const sent = [];
   page.on("websocket", (socket) => socket.on("framesent", ({ payload }) => sent.push(String(payload))));
@@ -11,7 +13,11 @@ test("the shell ignores a postMessage from another origin, from another window, 
   await addProject(page, app.directory("ferry"));
   await newSession(page, "ferry");
   const id = (await page.locator(".tab").getAttribute("data-id")) ?? "";
-  const rename = (/** @type {string} */ title) => ({ kind: "request", id: 7, message: { type: "session:rename", sessionId: id, title } });
+  const rename = (/** @type {string} */ title) => ({
+    kind: "request",
+    id: 7,
+    message: { type: "session:rename", sessionId: id, title },
+  });
   const portlet = page.frames().find((frame) => frame.url().endsWith("/portlet"));
   await page.evaluate(async ({ foreign, message }) => {
     const source = /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentWindow;
@@ -27,13 +33,24 @@ test("the shell ignores a postMessage from another origin, from another window, 
     frame.remove();
   }, { foreign: FOREIGN, message: rename("From elsewhere") });
   await portlet?.evaluate((messages) => messages.forEach((message) => parent.postMessage(message, location.origin)), [
-    null, "request", 7, [], {}, { kind: "constructor" }, { kind: "unknown" }, { ...rename("No number"), id: "7" }, { kind: "request", id: 7, message: null },
-    { kind: "request", id: 7, message: { type: "project:remove", projectId: "x" } }, { kind: "shortcut", name: 7 }, { kind: "say", text: { toString: "x" } },
+    null,
+    "request",
+    7,
+    [],
+    {},
+    { kind: "constructor" },
+    { kind: "unknown" },
+    { ...rename("No number"), id: "7" },
+    { kind: "request", id: 7, message: null },
+    { kind: "request", id: 7, message: { type: "project:remove", projectId: "x" } },
+    { kind: "shortcut", name: 7 },
+    { kind: "report", text: { toString: "x" } },
   ]);
-  // The same from the portlet itself is heard, so the silence above means something.
+  // The same from the portlet itself takes effect, so the check above means something.
   await portlet?.evaluate((message) => parent.postMessage(message, location.origin), rename("From the portlet"));
   await expect(sessionRow(page, "From the portlet")).toBeVisible();
-  const asked = sent.map((frame) => JSON.parse(frame)).filter(({ type }) => type === "session:rename" || type === "project:remove");
+  const asked = sent.map((frame) => JSON.parse(frame))
+    .filter(({ type }) => type === "session:rename" || type === "project:remove");
   expect(asked.map(({ type, title }) => [type, title])).toEqual([["session:rename", "From the portlet"]]);
 });
 
@@ -46,7 +63,8 @@ test("a shortcut takes effect before the next key, and only a portlet can send o
     const portlet = /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentWindow;
     const palette = { kind: "shortcut", name: "palette", index: null };
     const details = [null, {}, { source: window, message: palette }, { source: null, message: palette },
-      { source: portlet, message: { kind: "shortcut", name: 7 } }, { source: portlet, message: { kind: "command", name: "archive" } }];
+      { source: portlet, message: { kind: "shortcut", name: 7 } },
+      { source: portlet, message: { kind: "command", name: "archive" } }];
     for (const detail of details) dispatchEvent(new CustomEvent("liminal:keys", { detail }));
   });
   expect(await palettes()).toBe(0);
@@ -65,7 +83,13 @@ test("focus moves into a portlet before the next key, and only the shell can mov
   await frame.locator("#log").focus();
   await portlet?.evaluate(() => {
     const focus = { kind: "focus", target: "input" };
-    const details = [null, {}, { source: window, message: focus }, { source: null, message: focus }, { source: parent, message: { kind: "focus" } }];
+    const details = [
+      null,
+      {},
+      { source: window, message: focus },
+      { source: null, message: focus },
+      { source: parent, message: { kind: "focus" } },
+    ];
     for (const detail of details) dispatchEvent(new CustomEvent("liminal:keys", { detail }));
   });
   await expect(frame.locator("#log")).toBeFocused();
@@ -77,7 +101,9 @@ test("focus moves into a portlet before the next key, and only the shell can mov
   expect(isFocusedAtOnce).toBe(true);
 });
 
-test("a portlet ignores a postMessage from another origin, from another window, or of a wrong shape", async ({ app, shell }) => {
+test("a portlet ignores a postMessage from another origin, from another window, or of a wrong shape", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   const portlet = shell.frames().find((other) => other.url().endsWith("/portlet"));
@@ -92,8 +118,17 @@ test("a portlet ignores a postMessage from another origin, from another window, 
     const portlet = /** @type {HTMLIFrameElement} */ (document.querySelector("iframe.portlet")).contentWindow;
     for (const message of all) portlet?.postMessage(message, location.origin);
   }, messages);
-  await tell([null, "theme", { kind: "theme" }, { kind: "theme", theme: null }, { kind: "toString", theme: "light" }, { kind: "visible", visible: "no" }, { kind: "server", message: "x" }, { kind: "focus", target: "input" }]);
-  // Messages come in order: when the last one was heard, all before it were.
+  await tell([
+    null,
+    "theme",
+    { kind: "theme" },
+    { kind: "theme", theme: null },
+    { kind: "toString", theme: "light" },
+    { kind: "visible", visible: "no" },
+    { kind: "server", message: "x" },
+    { kind: "focus", target: "input" },
+  ]);
+  // Messages arrive in order: when the last one took effect, all before it did.
   await expect(frame.locator("textarea")).toBeFocused();
   await expect(frame.locator("html")).toHaveAttribute("data-theme", "dark");
   await tell([{ kind: "theme", theme: "light" }]);

@@ -1,13 +1,15 @@
-import { addProject, current, expect, finished, newSession, routeLine, send, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, routeSocket, send, test } from "./app.js";
 
 test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
 });
 
-test("TC-3.1a: a sent message is shown before the server has heard of it, then with its time", async ({ app, shell }) => {
+test("TC-3.1a: a sent message is shown before the server receives it, then with its time", async (
+  { app, shell },
+) => {
   /** @type {(() => void)[]} */
   const held = [];
-  await routeLine(shell, (socket) => {
+  await routeSocket(shell, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
       if (JSON.parse(String(message)).type === "session:send") held.push(() => server.send(message));
@@ -61,7 +63,7 @@ test("TC-3.2b: the answer is markdown with highlighted code, and a Copy button",
   expect(await shell.evaluate(() => navigator.clipboard.readText())).toBe("const answer: number = 42;\n");
 });
 
-test("TC-3.2b: nothing an agent says becomes live", async ({ shell }) => {
+test("TC-3.2b: nothing an agent writes becomes active content", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hostile words");
   await finished(frame);
@@ -100,7 +102,7 @@ test("TC-7.2c: items that grow at the same time do not disturb each other", asyn
   app.release("ferry", "release-one");
   await finished(frame);
   await expect(one).toHaveAttribute("data-state", "done");
-  await expect(two.locator(".tool-fault")).toHaveText("exit 2");
+  await expect(two.locator(".tool-failure")).toHaveText("exit 2");
   await expect(frame.locator(".message")).toHaveText("Both are done.");
 });
 
@@ -130,14 +132,16 @@ test("TC-3.3c: a failed call shows its error", async ({ shell }) => {
   await send(frame, "broken tool");
   await finished(frame);
   await expect(frame.locator(".tool")).toHaveAttribute("data-state", "failed");
-  await expect(frame.locator(".tool-fault")).toHaveText("Failed");
+  await expect(frame.locator(".tool-failure")).toHaveText("Failed");
   await expect(frame.getByText("File changed since it was read.")).toBeVisible();
 });
 
-/** How far the text stands out from the sheet, as WCAG counts it. @param {import("@playwright/test").Locator} text */
+/** The contrast of the text on the sheet, as defined by WCAG. @param {import("@playwright/test").Locator} text */
 const contrast = (text) => text.evaluate((node) => {
   const light = (/** @type {string} */ colour) => {
-    const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? []).map(Number).map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+    const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? [])
+      .map(Number)
+      .map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
   };
   const [one, other] = [light(getComputedStyle(node).color), light(getComputedStyle(document.body).backgroundColor)];
@@ -154,7 +158,9 @@ test("TC-3.4a: thinking is muted and can be opened", async ({ shell }) => {
   await thinking.getByRole("button").click();
   await expect(thinking.locator(".thinking-text")).toHaveText("I should look at the file first.");
   await expect(thinking.locator(".thinking-text")).toHaveCSS("font-style", "italic");
-  expect(await contrast(thinking.locator(".thinking-text"))).toBeLessThan((await contrast(frame.locator(".message"))) * 0.7);
+  expect(await contrast(thinking.locator(".thinking-text"))).toBeLessThan(
+    (await contrast(frame.locator(".message"))) * 0.7,
+  );
   await thinking.getByRole("button").click();
   await expect(thinking.locator(".thinking-text")).toBeHidden();
 });
@@ -170,15 +176,17 @@ test("TC-3.5a: the input is at the bottom; Enter sends and Shift Enter does not"
   await expect(frame.locator(".user-text")).toHaveText("hello\nsecond line");
 });
 
-test("TC-3.5a: with no history, with some and with much, the input is at the bottom, takes text and sends", async ({ shell }) => {
+test("TC-3.5a: with no history, with some and with much, the input is at the bottom, takes text and sends", async (
+  { shell },
+) => {
   const frame = await newSession(shell, "ferry");
-  for (const words of ["hello", "long answer", "long again", "hello at last"]) {
-    await frame.locator("textarea").pressSequentially(words);
+  for (const text of ["hello", "long answer", "long again", "hello at last"]) {
+    await frame.locator("textarea").pressSequentially(text);
     await expect(frame.locator("textarea")).toBeInViewport({ ratio: 1 });
     const box = await frame.locator(".composer").boundingBox();
     expect((box?.y ?? 0) + (box?.height ?? 0)).toBeGreaterThan(850);
     await frame.getByRole("button", { name: "Send" }).click();
-    await expect(frame.locator(".user-text").last()).toHaveText(words);
+    await expect(frame.locator(".user-text").last()).toHaveText(text);
     await finished(frame);
   }
 });
@@ -197,10 +205,13 @@ test("TC-3.5b: while the agent works, Send is off and the work is shown", async 
 });
 
 /** @param {import("@playwright/test").FrameLocator} frame */
-const distance = (frame) => frame.locator("#log").evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
+const distance = (frame) =>
+  frame.locator("#log").evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
 
-test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and again when asked", async ({ shell }) => {
-  // An answer that streams all the while.
+test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and again when asked", async (
+  { shell },
+) => {
+  // The answer streams all the time.
   test.slow();
   const frame = await newSession(shell, "ferry");
   await send(frame, "slow words");
@@ -212,21 +223,23 @@ test("TC-3.6a, TC-3.6b, TC-3.6c: the view follows the end until scrolled up, and
   const down = frame.getByRole("button", { name: "Scroll to bottom" });
   await expect(down).toBeVisible();
   const before = await log.evaluate((node) => node.scrollTop);
-  const words = await frame.locator(".message").textContent();
-  await expect.poll(async () => (await frame.locator(".message").textContent())?.length).toBeGreaterThan((words?.length ?? 0) + 200);
+  const text = await frame.locator(".message").textContent();
+  await expect.poll(async () => (await frame.locator(".message").textContent())?.length)
+    .toBeGreaterThan((text?.length ?? 0) + 200);
   expect(Math.abs((await log.evaluate((node) => node.scrollTop)) - before)).toBeLessThan(3);
   await down.click();
   await expect(down).toBeHidden();
   await expect.poll(() => distance(frame)).toBeLessThan(60);
   const resumed = await log.evaluate((node) => node.scrollTop);
-  await expect.poll(() => log.evaluate((node) => node.scrollTop), "more came, and the view went along").toBeGreaterThan(resumed + 400);
+  await expect.poll(() => log.evaluate((node) => node.scrollTop), "more came, and the view went along")
+    .toBeGreaterThan(resumed + 400);
   expect(await distance(frame)).toBeLessThan(60);
   await expect(down).toBeHidden();
   await frame.getByRole("button", { name: "Stop" }).click();
   await finished(frame);
 });
 
-test("TC-3.7a, TC-3.7b, TC-3.7c: a turn can be stopped; what was said stays", async ({ shell }) => {
+test("TC-3.7a, TC-3.7b, TC-3.7c: a turn can be stopped; its text stays", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   const stop = frame.getByRole("button", { name: "Stop" });
   await expect(stop).toBeHidden();
@@ -266,7 +279,7 @@ test("a draft is kept over a reload, and the agent's commands complete", async (
   await expect(current(shell).locator("textarea")).toHaveValue("/review all of it");
 });
 
-test("a command that the agent tells of while it is being typed is offered", async ({ app, shell }) => {
+test("a command that the agent sends while it is being typed is offered", async ({ app, shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "learn something");
   await expect(frame.locator(".message")).toHaveText("I am learning.");
@@ -294,7 +307,7 @@ test("the agent's mode can be switched", async ({ shell }) => {
   await expect(frame.getByRole("button", { name: /: Accept edits/ })).toBeVisible();
 });
 
-test("the plan, the changes and the use of the context are shown as the agent tells them, and its model can be switched", async ({ startApp, page }) => {
+test("the agent's plan, changes and context use are shown; its model can be switched", async ({ startApp, page }) => {
   const app = await startApp({ script: "story" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -310,7 +323,7 @@ test("the plan, the changes and the use of the context are shown as the agent te
   app.release("ferry", "tests");
   await expect(frame.locator(".context")).toHaveText("74k / 200k");
   await expect(frame.locator("#rail")).toContainText("5 of 6");
-  // A code block that is finished can be copied while the agent goes on; it says its language and its file.
+  // A finished code block can be copied while the agent goes on; it shows its language and its file.
   await expect(frame.locator("figure.code figcaption")).toHaveText("TypeScriptsrc/ws/queue.tsCopy");
   await expect(frame.locator("#status-line")).toContainText("Working");
   app.release("ferry", "report");

@@ -1,11 +1,23 @@
 // first-hour.spec.js: what a new user does in the first hour, with fast fingers.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, tab, test } from "./app.js";
+import {
+  addProject,
+  current,
+  expect,
+  finished,
+  newSession,
+  projectRow,
+  routeSocket,
+  send,
+  sessionRow,
+  tab,
+  test,
+} from "./app.js";
 
 /** Pastes into what has focus. @param {import("@playwright/test").Page} page @param {string} text */
 async function paste(page, text) {
-  await page.evaluate((words) => navigator.clipboard.writeText(words), text);
+  await page.evaluate((value) => navigator.clipboard.writeText(value), text);
   await page.keyboard.press("Control+v");
 }
 
@@ -33,7 +45,9 @@ test("a path pasted or typed into an untouched field is the path that is added",
   }
 });
 
-test("after a reload and after a restart of the server, what is typed goes to the session in front", async ({ app, shell, quiet }) => {
+test("after a reload and after a restart of the server, what is typed goes to the session in front", async (
+  { app, shell, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello");
@@ -48,7 +62,7 @@ test("after a reload and after a restart of the server, what is typed goes to th
   await expect(current(shell).locator("textarea")).toBeFocused();
   await shell.keyboard.type(", and a restart");
   await expect(current(shell).locator("textarea")).toHaveValue("after a reload, and a restart");
-  // What has focus keeps it.
+  // The focused element keeps focus.
   await sessionRow(shell, "hello").focus();
   await app.restart();
   await expect(shell.locator("#offline")).toBeHidden();
@@ -56,7 +70,9 @@ test("after a reload and after a restart of the server, what is typed goes to th
   await expect(sessionRow(shell, "hello")).toBeFocused();
 });
 
-test("what is typed right after a reload, or after a key for another tab, is in the input of the session in front", async ({ app, shell }) => {
+test("text typed right after a reload, or after a key for another tab, appears in the active session's input", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   for (const word of ["a", "b"]) {
     const frame = await newSession(shell, "ferry");
@@ -64,7 +80,7 @@ test("what is typed right after a reload, or after a key for another tab, is in 
     await finished(frame);
   }
   for (const [title, key] of /** @type {const} */ ([["hello b", null], ["hello a", "Alt+1"]])) {
-    // The pages of the sessions come late, and the shell is there.
+    // The shell has loaded, the pages of the sessions load late.
     let release = () => {};
     const released = new Promise((resolve) => (release = () => resolve(undefined)));
     await shell.route("**/portlet", async (route) => {
@@ -85,7 +101,9 @@ test("what is typed right after a reload, or after a key for another tab, is in 
   }
 });
 
-test("an input that was switched off while its agent was lost has focus again when it is back", async ({ app, shell, quiet }) => {
+test("an input that was switched off while its agent was lost has focus again when it is back", async (
+  { app, shell, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "then crash");
@@ -98,7 +116,9 @@ test("an input that was switched off while its agent was lost has focus again wh
   await expect(current(shell).locator("textarea")).toBeFocused();
 });
 
-test("what is typed while a session starts is in its input when it is there, and nothing is sent", async ({ startApp, page }) => {
+test("what is typed while a session starts is in its input when it is there, and nothing is sent", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "slow-start" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -106,15 +126,16 @@ test("what is typed while a session starts is in its input when it is there, and
   const option = page.locator(".picker-option", { hasText: "Scripted" });
   await option.focus();
   await page.keyboard.press("Enter");
-  // At once, as fast as keys come.
+  // At once, without a pause.
   await page.keyboard.type("Fix the login");
   await page.keyboard.press("Enter");
   await page.keyboard.type(", then test it");
   const field = page.getByRole("textbox", { name: "Message Scripted" });
   await expect(field).toHaveValue("Fix the login, then test it");
   await expect(page.getByRole("dialog")).toHaveCount(0);
-  // Keys go on while the session comes in place of what stood for it.
-  const rest = " and all that belongs to it, from the first key to the last one, while the page changes under the fingers";
+  // Typing continues while the session replaces the starting page.
+  const rest =
+    " and all that belongs to it, from the first key to the last one, while the page changes under the fingers";
   const typing = page.keyboard.type(rest, { delay: 15 });
   writeFileSync(join(app.home, "release"), "");
   await expect(page.locator(".tab[data-provisional]")).toHaveCount(0);
@@ -130,7 +151,7 @@ test("text typed before a page knows its session follows the draft", async ({ ap
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await frame.locator("textarea").fill("Fix the ");
-  // The draft is kept when the page goes.
+  // The draft is saved when the page closes.
   await shell.reload();
   await expect(current(shell).locator("textarea")).toHaveValue("Fix the ");
   await tab(shell, "New Session").hover();
@@ -149,7 +170,7 @@ test("text typed before a page knows its session follows the draft", async ({ ap
 test("focus that the user moved stays when the sessions of a new project arrive", async ({ app, page }) => {
   /** @type {(() => void) | null} */
   let release = null;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((data) => {
       if (String(data).includes('"type":"session:list"')) release = () => socket.send(data);
@@ -166,7 +187,9 @@ test("focus that the user moved stays when the sessions of a new project arrive"
   await expect(separator).toBeFocused();
 });
 
-test("what was typed for a session that could not be made is there when it is tried again", async ({ startApp, page }) => {
+test("what was typed for a session that could not be made is there when it is tried again", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "slow-refuse" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -200,7 +223,9 @@ test("after a project is added, Enter starts a session in it", async ({ app, she
   await expect(picker.getByRole("button", { name: "Project: atlas" })).toBeVisible();
 });
 
-test("the palette goes back to the session used before, and finds projects and agents by name", async ({ app, shell }) => {
+test("the palette goes back to the session used before, and finds projects and agents by name", async (
+  { app, shell },
+) => {
   for (const name of ["ferry", "atlas"]) await addProject(shell, app.directory(name));
   for (const word of ["a", "b", "c"]) {
     const frame = await newSession(shell, "ferry");
@@ -216,7 +241,7 @@ test("the palette goes back to the session used before, and finds projects and a
     await shell.keyboard.press("Enter");
     await expect(tab(shell, title)).toHaveAttribute("data-current", "");
   }
-  // What was archived meanwhile is nowhere to go back to.
+  // A session archived in the meantime is not offered as the previous one.
   await sessionRow(shell, "hello a").focus();
   await shell.keyboard.press("Delete");
   await expect(tab(shell, "hello a")).toHaveCount(0);
@@ -265,8 +290,21 @@ test("the list of keys names every key that does something anywhere, and no othe
   const listed = await list.locator("section").filter({ hasText: /^(Anywhere|Tabs)/ }).locator("kbd").allTextContents();
   const found = await shell.evaluate(async () => {
     const { mod, nav, shortcutOf } = await import(/** @type {any} */ ("/shared/keys.js"));
-    const codes = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"].map((letter) => ({ key: letter.toLowerCase(), code: `Key${letter}`, printed: letter }));
-    const others = [[".", "Period"], [",", "Comma"], ["/", "Slash"], ["[", "BracketLeft"], ["]", "BracketRight"], ["1", "Digit1"], ["9", "Digit9"], ["0", "Digit0"]];
+    const codes = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"].map((letter) => ({
+      key: letter.toLowerCase(),
+      code: `Key${letter}`,
+      printed: letter,
+    }));
+    const others = [
+      [".", "Period"],
+      [",", "Comma"],
+      ["/", "Slash"],
+      ["[", "BracketLeft"],
+      ["]", "BracketRight"],
+      ["1", "Digit1"],
+      ["9", "Digit9"],
+      ["0", "Digit0"],
+    ];
     const keys = [...codes, ...others.map(([key, code]) => ({ key, code, printed: key }))];
     const does = (/** @type {KeyboardEventInit} */ init) => shortcutOf(new KeyboardEvent("keydown", init)) !== null;
     return [
@@ -275,8 +313,10 @@ test("the list of keys names every key that does something anywhere, and no othe
       ...["?", "F6"].filter((key) => does({ key })),
     ];
   });
-  // Written otherwise, or no shortcut of the product's own.
-  const own = listed.filter((key) => !["Esc", "Shift F6", "Ctrl Shift ← →"].includes(key)).map((key) => key.replace("…9", ""));
+  // Written differently in the list, or not a shortcut of the app itself.
+  const own = listed
+    .filter((key) => !["Esc", "Shift F6", "Ctrl Shift ← →"].includes(key))
+    .map((key) => key.replace("…9", ""));
   expect(own.sort()).toEqual(found.filter((key) => key !== "Alt 9").sort());
   expect(found).toContain("Alt 9");
 });

@@ -1,4 +1,5 @@
-// focus.spec.js: focus is never lost. What had it is gone, hidden or drawn anew: keys belong to what stands in its place.
+// focus.spec.js: focus is never lost. If the focused element is removed, hidden or redrawn, keys go to what took its
+// place.
 import { addProject, current, expect, finished, newSession, projectRow, send, sessionRow, tab, test } from "./app.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
@@ -6,21 +7,28 @@ import { addProject, current, expect, finished, newSession, projectRow, send, se
 /** Which part of the window has focus. @param {Page} page */
 const place = (page) => page.evaluate(() => {
   const node = document.activeElement;
-  if (node?.matches("iframe")) return /** @type {HTMLIFrameElement} */ (node).contentDocument?.activeElement?.id === "log" ? "log" : "input";
+  if (node?.matches("iframe")) {
+    return /** @type {HTMLIFrameElement} */ (node).contentDocument?.activeElement?.id === "log" ? "log" : "input";
+  }
   return node?.closest("#sidebar, #rail, #top-bar, #tab-bar, #sheet, #toasts, dialog")?.id ?? node?.localName;
 });
 
-/** @param {Page} page @param {...string} words */
-async function openAll(page, ...words) {
-  for (const word of words) {
+/** @param {Page} page @param {...string} messages */
+async function openAll(page, ...messages) {
+  for (const message of messages) {
     const frame = await newSession(page, "ferry");
-    await send(frame, `hello ${word}`);
-    await expect(tab(page, `hello ${word}`)).toBeVisible();
+    await send(frame, `hello ${message}`);
+    await expect(tab(page, `hello ${message}`)).toBeVisible();
     await finished(frame);
   }
 }
 
-/** Presses the key once for each of these places, and is there. @param {Page} page @param {string[]} places @param {string} [key] */
+/**
+ * Presses the key once for each of these places, and is there.
+ * @param {Page} page
+ * @param {string[]} places
+ * @param {string} [key]
+ */
 async function visit(page, places, key = "F6") {
   for (const next of places) {
     await page.keyboard.press(key);
@@ -85,7 +93,9 @@ test("a tab closed by its × leaves focus in the session that comes in front", a
   expect(await place(shell)).toBe("sheet");
 });
 
-test("a session archived in another window leaves focus in the one that comes in front", async ({ app, shell, context }) => {
+test("a session archived in another window leaves focus in the one that comes in front", async (
+  { app, shell, context },
+) => {
   await openAll(shell, "a", "b");
   const other = await context.newPage();
   await other.goto(app.link);
@@ -144,7 +154,9 @@ test("Esc on a note sends the note away and stops nothing", async ({ app, shell 
   await expect(frame.locator(".message")).toHaveText("The first part. The second part.");
 });
 
-test("the rail of a narrow window keeps focus, and a press that began on it, while states change", async ({ app, shell }) => {
+test("the rail of a narrow window keeps focus, and a press that began on it, while states change", async (
+  { app, shell },
+) => {
   const frame = await newSession(shell, "ferry");
   await shell.setViewportSize({ width: 820, height: 900 });
   const settings = shell.locator("#rail [data-command=settings]");
@@ -189,7 +201,7 @@ for (const [width, bar] of /** @type {const} */ ([[820, "#rail"], [390, "#top-ba
     expect(await place(shell)).toBe("sidebar");
     for (let at = 0; at < 30; at += 1) {
       await shell.keyboard.press("Tab");
-      // From the last one the browser's own parts come first.
+      // After the last one, focus goes to the browser's own controls first.
       expect(["sidebar", "body"]).toContain(await place(shell));
     }
     await sessionRow(shell, "hello a").focus();
@@ -215,12 +227,14 @@ test("a click beside the drawer closes it", async ({ shell }) => {
   await expect(shell.locator("#sidebar")).toBeVisible();
   await shell.mouse.click(600, 450);
   await expect(shell.locator("#sidebar")).toBeHidden();
-  // What it covered is in reach again.
+  // What it covered is reachable again.
   await current(shell).locator("textarea").click();
   await expect(current(shell).locator("textarea")).toBeFocused();
 });
 
-test("the list of agents keeps focus while their states change, and promises no key that does nothing", async ({ startApp, page, context }) => {
+test("the list of agents keeps focus while their states change, and promises no key that does nothing", async (
+  { startApp, page, context },
+) => {
   const names = Array.from({ length: 10 }, (_, at) => `Agent ${String.fromCharCode(97 + at)}`);
   const app = await startApp({ names, env: { CODEX_ACP_CMD: "no-such-program-here" } });
   await page.goto(app.link);
@@ -231,7 +245,8 @@ test("the list of agents keeps focus while their states change, and promises no 
   await page.bringToFront();
   await projectRow(page, "atlas").getByRole("button", { name: "New Session" }).click();
   const dialog = page.getByRole("dialog", { name: "New session" });
-  const keys = await dialog.locator(".picker-option").evaluateAll((options) => options.map((option) => option.querySelector(".kbd")?.textContent ?? ""));
+  const keys = await dialog.locator(".picker-option")
+    .evaluateAll((options) => options.map((option) => option.querySelector(".kbd")?.textContent ?? ""));
   expect(keys.length).toBeGreaterThan(10);
   expect(keys.map((key, at) => key === "" || key === String(at + 1))).toEqual(keys.map(() => true));
   expect(keys.slice(9)).toEqual(keys.slice(9).map(() => ""));

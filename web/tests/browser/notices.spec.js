@@ -1,11 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, test } from "./app.js";
+import { addProject, current, expect, finished, newSession, projectRow, routeSocket, send, test } from "./app.js";
 
 /** @param {import("@playwright/test").Page} page */
 const notices = (page) => page.locator(".lasting-notice");
 
-test("a damaged file is said until dismissed, on the first page too, and not again in this tab", async ({ page, startApp }) => {
+test("a damaged file is reported until dismissed, on the first page too, and not again in this tab", async (
+  { page, startApp },
+) => {
   const app = await startApp();
   await app.stop();
   writeFileSync(join(app.data, "projects.json"), "{ not json", { mode: 0o600 });
@@ -23,13 +25,16 @@ test("a damaged file is said until dismissed, on the first page too, and not aga
   await expect(notices(page)).toHaveCount(0);
 });
 
-test("a server of another version is told after it comes back, with Reload and without a reload", async ({ app, page, quiet }) => {
+test("a server of another version is reported when it comes back, with a Reload button", async (
+  { app, page, quiet },
+) => {
   let connections = 0;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     connections += 1;
     const later = connections > 1;
-    server.onMessage((message) => socket.send(later ? String(message).replace(/("type":"server:hello","version":")[^"]+/, "$199.0.0") : message));
+    server.onMessage((message) =>
+      socket.send(later ? String(message).replace(/("type":"server:hello","version":")[^"]+/, "$199.0.0") : message));
   });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -44,15 +49,19 @@ test("a server of another version is told after it comes back, with Reload and w
   await expect(notices(page)).toHaveCount(0);
 });
 
-test("Try now, focus and a network that is back look for the server at once", async ({ app, shell, quiet }) => {
-  // A clock that stands still, so that no pause ever ends by itself.
+test("Try now, focus and a restored network check for the server at once", async ({ app, shell, quiet }) => {
+  // A stopped clock, so that no pause ever ends by itself.
   await shell.clock.install();
   await shell.reload();
   await addProject(shell, app.directory("ferry"));
   quiet.serverMayGo = true;
   const bar = shell.locator("#offline");
   let hours = 0;
-  for (const come of [() => bar.getByRole("button", { name: "Try now" }).click(), () => shell.evaluate(() => dispatchEvent(new Event("focus"))), () => shell.evaluate(() => dispatchEvent(new Event("online")))]) {
+  for (const come of [
+    () => bar.getByRole("button", { name: "Try now" }).click(),
+    () => shell.evaluate(() => dispatchEvent(new Event("focus"))),
+    () => shell.evaluate(() => dispatchEvent(new Event("online"))),
+  ]) {
     await shell.clock.pauseAt(new Date(Date.now() + 3_600_000 * (hours += 1)));
     await app.stop();
     await expect(bar).toContainText("Liminal Builder is not running. Trying again…");
@@ -73,7 +82,10 @@ test("on a phone the bar of a lost server is over the open sidebar", async ({ ap
   const button = shell.locator("#offline").getByRole("button", { name: "Try now" });
   await expect(button).toBeVisible();
   await button.click({ trial: true });
-  const [bar, footer] = await Promise.all([shell.locator("#offline").boundingBox(), shell.locator("#footer").boundingBox()]);
+  const [bar, footer] = await Promise.all([
+    shell.locator("#offline").boundingBox(),
+    shell.locator("#footer").boundingBox(),
+  ]);
   expect((footer?.y ?? 0) + (footer?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0);
 });
 
@@ -88,7 +100,9 @@ test("HTML that an agent writes is shown quietly as text", async ({ app, shell }
   await expect(block).toHaveCSS("font-family", /mono/i);
 });
 
-test("a window that is not let in any more says how to come in, and is back when it may", async ({ app, shell, context, quiet }) => {
+test("a window that is signed out shows how to sign in, and returns once it is allowed", async (
+  { app, shell, context, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   quiet.serverMayGo = true;
   const cookies = await context.cookies();
@@ -103,7 +117,7 @@ test("a window that is not let in any more says how to come in, and is back when
   await expect(projectRow(shell, "ferry")).toBeVisible();
 });
 
-test("a browser that was never let in is told how to come in", async ({ app, page, quiet }) => {
+test("a browser that never signed in is shown how to", async ({ app, page, quiet }) => {
   // The browser itself reports the refusal.
   quiet.serverMayGo = true;
   await page.goto(new URL("/", app.link).href);

@@ -1,6 +1,18 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, tab, test } from "./app.js";
+import {
+  addProject,
+  current,
+  expect,
+  finished,
+  newSession,
+  projectRow,
+  routeSocket,
+  send,
+  sessionRow,
+  tab,
+  test,
+} from "./app.js";
 
 const names = (/** @type {import("@playwright/test").Page} */ page) => page.locator(".project-name").allTextContents();
 
@@ -12,7 +24,9 @@ test("TC-1.1a: projects are shown in the order they were added", async ({ app, s
 });
 
 test("TC-1.1b: the first run invites to add a project", async ({ shell }) => {
-  await expect(shell.getByText("No projects yet. Add a directory you are working in and its sessions will appear here.")).toBeVisible();
+  await expect(
+    shell.getByText("No projects yet. Add a directory you are working in and its sessions will appear here."),
+  ).toBeVisible();
   await expect(shell.getByRole("heading", { name: "Add your first project" })).toBeVisible();
   await expect(shell.getByRole("combobox", { name: "Directory" })).toBeFocused();
   await expect(shell.getByText("Agents on this machine")).toBeVisible();
@@ -42,7 +56,7 @@ test("a directory added before the page is connected is added as soon as it is",
   /** @type {(() => void)[]} */
   const held = [];
   let release = false;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((message) => void (release ? socket.send(message) : held.push(() => socket.send(message))));
   });
@@ -59,12 +73,16 @@ test("a directory added before the page is connected is added as soon as it is",
   await expect(projectRow(page, "ferry")).toBeVisible();
 });
 
-test("a button that is pressed while directories are suggested does not move away from under the pointer", async ({ app, page }) => {
+test("a button that is pressed while directories are suggested does not move away from under the pointer", async (
+  { app, page },
+) => {
   /** @type {(() => void)[]} */
   const held = [];
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
-    server.onMessage((message) => void (JSON.parse(String(message)).type === "path:completions" ? held.push(() => socket.send(message)) : socket.send(message)));
+    server.onMessage((message) => void (JSON.parse(String(message)).type === "path:completions"
+      ? held.push(() => socket.send(message))
+      : socket.send(message)));
   });
   for (const name of ["ferry-api", "ferry-web"]) app.directory(name);
   const path = app.directory("ferry");
@@ -91,7 +109,7 @@ test("a press whose end is never seen does not keep suggestions back", async ({ 
   const dialog = shell.getByRole("dialog", { name: "Add project" });
   const field = dialog.getByRole("combobox");
   await dialog.getByRole("heading").hover();
-  // A menu of the system takes the end of the press on it.
+  // A system menu swallows the end of the press.
   await shell.mouse.down({ button: "right" });
   await field.fill("~/code/ferry-");
   await expect(dialog.getByRole("option")).toHaveText(["ferry-api/", "ferry-web/"]);
@@ -184,7 +202,13 @@ test("TC-1.2d: the same directory is refused under every name it has", async ({ 
   const path = app.directory("ferry");
   symlinkSync(path, join(app.home, "code", "link"));
   await addProject(shell, path);
-  for (const other of [path, `${path}/`, join(app.home, "code", "x", "..", "ferry").replace("/code/", "/code/../code/"), "~/code/ferry", join(app.home, "code", "link")]) {
+  for (const other of [
+    path,
+    `${path}/`,
+    join(app.home, "code", "x", "..", "ferry").replace("/code/", "/code/../code/"),
+    "~/code/ferry",
+    join(app.home, "code", "link"),
+  ]) {
     await shell.locator(".projects .section-title [data-command=add-project]").click();
     const dialog = shell.getByRole("dialog", { name: "Add project" });
     await dialog.getByRole("combobox").fill(other);
@@ -195,7 +219,7 @@ test("TC-1.2d: the same directory is refused under every name it has", async ({ 
   expect(await names(shell)).toEqual(["ferry"]);
 });
 
-test("TC-1.2a, TC-1.3a: a directory that is added has its sessions beneath it: a removed project can be had back with them", async ({ app, shell }) => {
+test("TC-1.2a, TC-1.3a: a removed project that is added again has its sessions back", async ({ app, shell }) => {
   const path = app.directory("ferry");
   await addProject(shell, path);
   const frame = await newSession(shell, "ferry");
@@ -210,7 +234,12 @@ test("TC-1.2a, TC-1.3a: a directory that is added has its sessions beneath it: a
   await addProject(shell, app.directory("atlas"));
   await addProject(shell, path);
   await expect(sessionRow(shell, "hello there")).toBeVisible();
-  await expect(shell.locator("#tree [role=treeitem]")).toHaveText([/^ferry/, /^hello there/, /^atlas/, /^No sessions yet/]);
+  await expect(shell.locator("#tree [role=treeitem]")).toHaveText([
+    /^ferry/,
+    /^hello there/,
+    /^atlas/,
+    /^No sessions yet/,
+  ]);
 });
 
 test("a project removed by mistake is back with Undo", async ({ app, shell }) => {
@@ -225,11 +254,11 @@ test("a project removed by mistake is back with Undo", async ({ app, shell }) =>
 test("Undo of a removal brings back the tabs it closed, and focus is never lost", async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
-  for (const [project, words] of [["ferry", "hello one"], ["atlas", "hello two"], ["ferry", "hello three"]]) {
+  for (const [project, text] of [["ferry", "hello one"], ["atlas", "hello two"], ["ferry", "hello three"]]) {
     const frame = await newSession(shell, project ?? "");
-    await send(frame, words ?? "");
+    await send(frame, text ?? "");
     await finished(frame);
-    await expect(tab(shell, words ?? "")).toBeVisible();
+    await expect(tab(shell, text ?? "")).toBeVisible();
   }
   await projectRow(shell, "ferry").focus();
   await shell.keyboard.press("Shift+F10");
@@ -243,7 +272,7 @@ test("Undo of a removal brings back the tabs it closed, and focus is never lost"
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("removing a project in which a turn runs says that it is stopped, and stops it", async ({ app, shell }) => {
+test("removing a project with a running turn warns that it will be stopped, and stops it", async ({ app, shell }) => {
   const path = app.directory("ferry");
   await addProject(shell, path);
   await send(await newSession(shell, "ferry"), "hold on");
@@ -265,7 +294,9 @@ test("removing a project in which a turn runs says that it is stopped, and stops
   await expect(sessionRow(shell, "hold on")).toBeVisible();
   await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Working" })).toBeHidden();
   await sessionRow(shell, "hold on").click();
-  // It can be spoken to again.
+  // `send` counts messages, so the history has to be there.
+  await expect(current(shell).locator(".user-turn")).toHaveCount(1);
+  // It accepts messages again.
   await send(current(shell), "hello again");
   await expect(current(shell).getByText("Hello from the agent.")).toBeVisible();
 });
@@ -361,7 +392,9 @@ test("two windows: a project added or removed in one shows in the other", async 
   await expect(projectRow(shell, "ferry")).toBeHidden();
 });
 
-test("a window finds its server again without a reload, and shows what changed meanwhile", async ({ app, shell, quiet, context }) => {
+test("a window finds its server again without a reload, and shows what changed meanwhile", async (
+  { app, shell, quiet, context },
+) => {
   await addProject(shell, app.directory("ferry"));
   await shell.evaluate(() => void (/** @type {any} */ (window).kept = true));
   quiet.serverMayGo = true;

@@ -1,6 +1,6 @@
-// What is on the screen stays where the reader has it: over restarts of the server, while text streams in, on a phone.
+// Content stays where the reader has it: across server restarts, while text streams in, on a phone.
 import { addProject, current, expect, finished, newSession, send, sessionRow, test } from "./app.js";
-import { writePast } from "./past.js";
+import { writeHistory } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").FrameLocator} FrameLocator */
 
@@ -8,15 +8,16 @@ import { writePast } from "./past.js";
 const log = (frame) => frame.locator("#log");
 /** @param {FrameLocator} frame */
 const distance = (frame) => log(frame).evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
-/** How far down the window a turn stands. @param {FrameLocator} frame @param {string} words */
-const placeOf = (frame, words) => frame.getByText(words, { exact: true }).evaluate((node) => Math.round(node.getBoundingClientRect().top));
+/** The vertical position of a turn in the window. @param {FrameLocator} frame @param {string} text */
+const placeOf = (frame, text) =>
+  frame.getByText(text, { exact: true }).evaluate((node) => Math.round(node.getBoundingClientRect().top));
 
 test("a restart of the server moves nothing and folds nothing", async ({ app, shell, quiet }) => {
   test.slow();
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
-  for (const words of ["think about it", "explore it", "edit it", "long answer", "long again"]) {
-    await send(frame, words);
+  for (const text of ["think about it", "explore it", "edit it", "long answer", "long again"]) {
+    await send(frame, text);
     await finished(frame);
   }
   await frame.locator(".thinking button").click();
@@ -39,7 +40,13 @@ test("a restart of the server moves nothing and folds nothing", async ({ app, sh
     await expect(frame.locator('.tool[data-kind="edit"] .diff')).toBeHidden();
     expect(await placeOf(frame, "edit it")).toBe(before);
     expect(await log(frame).evaluate((node) => node.scrollTop)).toBe(60);
-    await expect(frame.locator(".user-text")).toHaveText(["think about it", "explore it", "edit it", "long answer", "long again"]);
+    await expect(frame.locator(".user-text")).toHaveText([
+      "think about it",
+      "explore it",
+      "edit it",
+      "long answer",
+      "long again",
+    ]);
   }
   // What is shown can be opened and closed as before, and the conversation goes on below.
   await frame.locator(".thinking button").click();
@@ -48,7 +55,7 @@ test("a restart of the server moves nothing and folds nothing", async ({ app, sh
   await expect(frame.getByText("Hello from the agent.")).toBeVisible();
 });
 
-test("with the server away nothing is said to go on, and everything stays readable", async ({ app, shell, quiet }) => {
+test("without the server nothing is shown as running, and everything stays readable", async ({ app, shell, quiet }) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "run the tests");
@@ -58,14 +65,15 @@ test("with the server away nothing is said to go on, and everything stays readab
   await app.stop("SIGKILL");
   await expect(shell.locator("#offline")).toBeVisible();
   await expect(frame.locator("#status-line")).toContainText("Liminal Builder is not answeringA turn was running");
-  await expect(frame.locator(".chip")).toHaveText("Scripted · Not known");
-  const moving = () => frame.locator("body").evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
+  await expect(frame.locator(".chip")).toHaveText("Scripted · Unknown");
+  const moving = () => frame.locator("body")
+    .evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
   await expect.poll(moving).toBe(0);
   const writes = await frame.locator("body").evaluate(async () => {
     let count = 0;
     const observer = new MutationObserver((list) => (count += list.length));
     observer.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
-    // Longer than a clock that counts seconds can keep still.
+    // Long enough for a clock that counts seconds to change.
     await new Promise((resolve) => setTimeout(resolve, 2500));
     return count;
   });
@@ -116,16 +124,16 @@ test("text can be marked while the agent writes, and what was marked stays in vi
   const before = await length();
   await shell.mouse.move(x + 120, y - 60, { steps: 6 });
   const marked = () => log(frame).evaluate(() => getSelection()?.toString() ?? "");
-  const words = await marked();
-  expect(words.length).toBeGreaterThan(10);
+  const text = await marked();
+  expect(text.length).toBeGreaterThan(10);
   await expect.poll(length).toBeGreaterThan(before + 200);
   expect(await log(frame).evaluate((node) => node.scrollTop), "held while the button is down").toBe(top);
-  expect(await marked()).toBe(words);
+  expect(await marked()).toBe(text);
   await shell.mouse.up();
   const after = await length();
   await expect.poll(length).toBeGreaterThan(after + 200);
   expect(await log(frame).evaluate((node) => node.scrollTop), "and after it").toBe(top);
-  expect(await marked()).toBe(words);
+  expect(await marked()).toBe(text);
   await frame.getByRole("button", { name: "Scroll to bottom" }).click();
   await expect.poll(() => distance(frame)).toBeLessThan(60);
   // A mere click does not stop it.
@@ -156,7 +164,7 @@ test.describe("a phone", () => {
   test("Show all stands below the text it shows", async ({ page, startApp }) => {
     const app = await startApp();
     await app.stop();
-    writePast(app, 4);
+    writeHistory(app, 4);
     await app.start();
     await page.goto(app.link);
     await page.getByRole("button", { name: /Projects and sessions/ }).tap();
@@ -165,7 +173,10 @@ test.describe("a phone", () => {
     await frame.locator("textarea").fill(`hello\n${"row\n".repeat(30)}`);
     await frame.getByRole("button", { name: "Send" }).tap();
     await finished(frame);
-    const [text, more] = await Promise.all([frame.locator(".user-text").last().boundingBox(), frame.getByRole("button", { name: "Show all" }).boundingBox()]);
+    const [text, more] = await Promise.all([
+      frame.locator(".user-text").last().boundingBox(),
+      frame.getByRole("button", { name: "Show all" }).boundingBox(),
+    ]);
     expect(more?.y).toBeGreaterThanOrEqual((text?.y ?? 0) + (text?.height ?? Infinity));
     expect(Math.round(more?.x ?? 0)).toBe(Math.round(text?.x ?? -1));
   });
@@ -181,17 +192,18 @@ test("quotations stand at the edge, and every line reads in its own direction", 
   const hebrew = "שלום world";
   await send(frame, `repeat: ${hebrew}\n\n- ${hebrew}\n\nplain words\n\n\`\`\`\n${hebrew}\n\`\`\``);
   await finished(frame);
-  const sides = (/** @type {import("@playwright/test").Locator} */ nodes) => nodes.evaluateAll((all) => all.map((node) => getComputedStyle(node).direction));
+  const sides = (/** @type {import("@playwright/test").Locator} */ nodes) =>
+    nodes.evaluateAll((all) => all.map((node) => getComputedStyle(node).direction));
   expect(await sides(frame.locator(".message").last().locator("p, ul, pre"))).toEqual(["rtl", "rtl", "ltr", "ltr"]);
-  // The user's own words: each line for itself.
+  // The user's own text: each line for itself.
   const lines = await frame.locator(".user-text").last().evaluate((node) => {
-    const words = node.firstChild;
+    const text = node.firstChild;
     const box = node.getBoundingClientRect();
     const edge = (/** @type {string} */ part) => {
       const range = document.createRange();
       const at = node.textContent?.indexOf(part) ?? 0;
-      range.setStart(/** @type {Node} */ (words), at);
-      range.setEnd(/** @type {Node} */ (words), at + part.length);
+      range.setStart(/** @type {Node} */ (text), at);
+      range.setEnd(/** @type {Node} */ (text), at + part.length);
       const { left, right } = range.getBoundingClientRect();
       return left - box.left < box.right - right ? "left" : "right";
     };

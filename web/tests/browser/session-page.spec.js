@@ -1,6 +1,17 @@
 // session-page.spec.js: the parts of a session's page that a new user looks for.
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, test } from "./app.js";
-import { writePast } from "./past.js";
+import {
+  addProject,
+  current,
+  expect,
+  finished,
+  newSession,
+  projectRow,
+  routeSocket,
+  send,
+  sessionRow,
+  test,
+} from "./app.js";
+import { writeHistory } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").FrameLocator} FrameLocator */
 
@@ -12,7 +23,9 @@ for (const width of [1300, 1440, 1900, 2400]) {
     await send(frame, "hello");
     await finished(frame);
     const places = async () => {
-      const boxes = await Promise.all([".composer", ".message >> nth=0", ".user-turn >> nth=0"].map((part) => frame.locator(part).boundingBox()));
+      const boxes = await Promise.all(
+        [".composer", ".message >> nth=0", ".user-turn >> nth=0"].map((part) => frame.locator(part).boundingBox()),
+      );
       return boxes.map((box) => [box?.x, box?.width]);
     };
     await expect(frame.locator("#rail")).toBeHidden();
@@ -27,7 +40,9 @@ for (const width of [1300, 1440, 1900, 2400]) {
   });
 }
 
-test("options that are neither mode nor model are in a menu under their names; on a phone one menu holds all", async ({ startApp, page }) => {
+test("options that are neither mode nor model are in a menu under their names; on a phone one menu holds all", async (
+  { startApp, page },
+) => {
   const app = await startApp({ script: "options" });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
@@ -37,23 +52,34 @@ test("options that are neither mode nor model are in a menu under their names; o
   await frame.getByRole("button", { name: "Options" }).click();
   const menu = frame.getByRole("menu", { name: "Options" });
   await expect(menu.locator(".menu-heading")).toHaveText(["Collaboration mode", "Fast mode"]);
-  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText("Off");
+  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText(
+    "Off",
+  );
   await menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { name: "On" }).click();
   await frame.getByRole("button", { name: "Options" }).click();
-  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText("On");
+  await expect(menu.getByRole("group", { name: "Fast mode" }).getByRole("menuitemradio", { checked: true })).toHaveText(
+    "On",
+  );
   await page.keyboard.press("Escape");
   await page.setViewportSize({ width: 390, height: 844 });
   await expect(buttons).toHaveText(["Options"]);
   await buttons.click();
   await expect(frame.locator(".menu-heading")).toHaveText(["Mode", "Model", "Collaboration mode", "Fast mode"]);
-  await expect(frame.getByRole("menuitemradio", { checked: true })).toHaveText(["Ask first", "gpt-5-codex · high", "Default", "On"]);
+  await expect(frame.getByRole("menuitemradio", { checked: true })).toHaveText([
+    "Ask first",
+    "gpt-5-codex · high",
+    "Default",
+    "On",
+  ]);
 });
 
-test("a command says that it prints nothing before its end, until its agent has shown otherwise", async ({ app, shell }) => {
+test("a command shows that output appears at its end, until its agent has sent live output", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "run the tests");
-  await expect(frame.locator(".tool-silent")).toHaveText("No output until it ends");
+  await expect(frame.locator(".tool-silent")).toHaveText("Output appears when it ends");
   app.release("ferry");
   await finished(frame);
   await expect(frame.locator(".tool-silent")).toBeHidden();
@@ -70,14 +96,17 @@ test("a command says that it prints nothing before its end, until its agent has 
   await expect(third.locator(".tool-silent")).toHaveText("No output yet");
 });
 
-test("an agent whose login was refused is not shown as connected, in header, footer or picker, until it is mended", async ({ app, page }) => {
+test("an agent whose login was refused is not shown as connected in header, footer or picker until login works", async (
+  { app, page },
+) => {
   let loggedIn = false;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((data) => {
       const frame = JSON.parse(String(data));
       if (frame.type !== "agent:list") return socket.send(data);
-      const agents = frame.agents.map((/** @type {{ cliType: string }} */ agent) => (agent.cliType === "Scripted" ? { ...agent, loggedIn, loginHint: "scripted login" } : agent));
+      const agents = frame.agents.map((/** @type {{ cliType: string }} */ agent) =>
+        (agent.cliType === "Scripted" ? { ...agent, loggedIn, loginHint: "scripted login" } : agent));
       socket.send(JSON.stringify({ ...frame, agents }));
     });
   });
@@ -86,24 +115,26 @@ test("an agent whose login was refused is not shown as connected, in header, foo
   const frame = await newSession(page, "ferry");
   const picker = page.getByRole("dialog", { name: "New session" });
   const option = picker.locator(".picker-option", { hasText: "Scripted" });
-  for (const [words, state] of [["Not logged in", "login"], ["Connected", "connected"]]) {
-    // The list is asked for again when the picker opens.
+  for (const [label, state] of [["Not logged in", "login"], ["Connected", "connected"]]) {
+    // The list is requested again when the picker opens.
     await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
-    await expect(option).toContainText(words ?? "");
+    await expect(option).toContainText(label ?? "");
     await expect(option.locator(".dot")).toHaveAttribute("data-state", state ?? "");
     await page.keyboard.press("Escape");
-    await expect(frame.locator(".chip")).toHaveText(`Scripted · ${words}`);
+    await expect(frame.locator(".chip")).toHaveText(`Scripted · ${label}`);
     await expect(frame.locator(".chip .dot")).toHaveAttribute("data-state", state ?? "");
     await page.locator("#footer .footer-agents").click();
     const card = page.locator(".agent-card[data-key=Scripted]");
-    await expect(card).toContainText(words ?? "");
+    await expect(card).toContainText(label ?? "");
     await expect(card.getByText("scripted login")).toHaveCount(loggedIn ? 0 : 1);
     await page.keyboard.press("Escape");
     loggedIn = true;
   }
 });
 
-test("an error is told once, in the conversation, and stays there as an error after the next turn and a reload", async ({ app, shell }) => {
+test("an error is shown once, in the conversation, and stays there after the next turn and a reload", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
   await send(frame, "fail");
@@ -118,7 +149,9 @@ test("an error is told once, in the conversation, and stays there as an error af
   await expect(error).toBeVisible();
 });
 
-test("an answer is copied as markdown, by pointer and by keyboard, and its button moves nothing", async ({ app, shell, context }) => {
+test("an answer is copied as markdown, by pointer and by keyboard, and its button moves nothing", async (
+  { app, shell, context },
+) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await addProject(shell, app.directory("ferry"));
   const frame = await newSession(shell, "ferry");
@@ -132,7 +165,9 @@ test("an answer is copied as markdown, by pointer and by keyboard, and its butto
   expect(await frame.locator(".message").boundingBox()).toEqual(before);
   await button.click();
   await expect(frame.getByRole("button", { name: "Copied" })).toBeVisible();
-  expect(await shell.evaluate(() => navigator.clipboard.readText())).toMatch(/^## What changed\n\nIt has \*\*bold\*\* words[\s\S]*Done\.$/);
+  expect(await shell.evaluate(() => navigator.clipboard.readText())).toMatch(
+    /^## What changed\n\nIt has \*\*bold\*\* words[\s\S]*Done\.$/,
+  );
   await send(frame, "hold on");
   await expect(frame.locator(".message").last()).toHaveText("The first part.");
   await expect(frame.getByRole("button", { name: "Copy answer" })).toHaveCount(1);
@@ -140,14 +175,15 @@ test("an answer is copied as markdown, by pointer and by keyboard, and its butto
   await finished(frame);
   await frame.getByRole("button", { name: "Copy answer" }).last().focus();
   await shell.keyboard.press("Enter");
-  await expect.poll(() => shell.evaluate(() => navigator.clipboard.readText())).toBe("The first part. The second part.");
+  await expect.poll(() => shell.evaluate(() => navigator.clipboard.readText()))
+    .toBe("The first part. The second part.");
 });
 
 test("a whole conversation is copied, also what the page has not loaded", async ({ startApp, page, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const app = await startApp();
   await app.stop();
-  writePast(app, 2400);
+  writeHistory(app, 2400);
   await app.start();
   await page.goto(app.link);
   await sessionRow(page, "A long history").click();
@@ -157,9 +193,18 @@ test("a whole conversation is copied, also what the page has not loaded", async 
   await current(page).getByRole("menuitem", { name: "Copy conversation" }).click();
   await expect(page.getByText("Conversation copied")).toBeVisible();
   const text = await page.evaluate(() => navigator.clipboard.readText());
-  expect(text.startsWith("# A long history\n\n## You\n\nQuestion 1\n\n## Scripted\n\n```text\nRead a.ts\n```\n\nAnswer 1 of many, with **bold**")).toBe(true);
+  expect(
+    text.startsWith(
+      "# A long history\n\n## You\n\nQuestion 1\n\n## Scripted\n\n```text\nRead a.ts\n```\n\n"
+        + "Answer 1 of many, with **bold**",
+    ),
+  ).toBe(
+    true,
+  );
   expect(text.match(/^## You$/gm)).toHaveLength(600);
-  expect([...text.matchAll(/^Question (\d+)$/gm)].map((match) => Number(match[1]))).toEqual(Array.from({ length: 600 }, (_, at) => at + 1));
+  expect([...text.matchAll(/^Question (\d+)$/gm)].map((match) => Number(match[1]))).toEqual(
+    Array.from({ length: 600 }, (_, at) => at + 1),
+  );
   await page.keyboard.press("Control+k");
   await page.keyboard.type("copy conv");
   await page.evaluate(() => navigator.clipboard.writeText(""));

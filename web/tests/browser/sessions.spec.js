@@ -6,14 +6,23 @@ test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
 });
 
-const titles = (/** @type {import("@playwright/test").Page} */ page) => page.locator(".session-row .row-title").allTextContents();
+const titles = (/** @type {import("@playwright/test").Page} */ page) =>
+  page.locator(".session-row .row-title").allTextContents();
 
 test("TC-2.1a: each session is listed with its title, its age and its agent", async ({ app, shell, quiet }) => {
   quiet.serverMayGo = true;
   await app.stop();
   const { projects: [project] } = JSON.parse(readFileSync(join(app.data, "projects.json"), "utf8"));
   const ago = (/** @type {number} */ days) => new Date(Date.now() - days * 86_400_000 - 60_000).toISOString();
-  const session = (/** @type {string} */ cliType, /** @type {string} */ title, /** @type {number} */ days) => ({ id: `${cliType}:${crypto.randomUUID()}`, projectId: project.id, cliType, archived: false, title, lastActiveAt: ago(days), createdAt: ago(days) });
+  const session = (/** @type {string} */ cliType, /** @type {string} */ title, /** @type {number} */ days) => ({
+    id: `${cliType}:${crypto.randomUUID()}`,
+    projectId: project.id,
+    cliType,
+    archived: false,
+    title,
+    lastActiveAt: ago(days),
+    createdAt: ago(days),
+  });
   const sessions = [session("codex", "Rotate the keys", 8), session("claude-code", "Fix auth bug", 2)];
   writeFileSync(join(app.data, "sessions.json"), JSON.stringify({ version: 1, sessions }), { mode: 0o600 });
   await app.start();
@@ -23,7 +32,11 @@ test("TC-2.1a: each session is listed with its title, its age and its agent", as
   await projectRow(shell, "ferry").click();
   await expect(shell.locator(".session-row").first()).toBeHidden();
   await projectRow(shell, "ferry").click();
-  for (const [title, age, mark, agent] of /** @type {const} */ ([["hello with space", "now", "other-\\d", "Scripted"], ["Fix auth bug", "2d", "claude-code", "Claude Code"], ["Rotate the keys", "1w", "codex", "Codex"]])) {
+  for (const [title, age, mark, agent] of /** @type {const} */ ([
+    ["hello with space", "now", "other-\\d", "Scripted"],
+    ["Fix auth bug", "2d", "claude-code", "Claude Code"],
+    ["Rotate the keys", "1w", "codex", "Codex"],
+  ])) {
     const row = sessionRow(shell, title);
     await expect(row).toBeVisible();
     await expect(row.locator(".row-time")).toHaveText(age);
@@ -32,7 +45,7 @@ test("TC-2.1a: each session is listed with its title, its age and its agent", as
   }
 });
 
-test("TC-2.1b: the session used last stands first", async ({ shell }) => {
+test("TC-2.1b: the most recently used session is first", async ({ shell }) => {
   await send(await newSession(shell, "ferry"), "hello one");
   await finished(current(shell));
   await send(await newSession(shell, "ferry"), "hello two");
@@ -65,20 +78,26 @@ test("TC-2.2b: the picker offers Claude Code and Codex, and every other agent", 
   await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
   const dialog = page.getByRole("dialog", { name: "New session" });
   for (const name of ["Claude Code", "Codex", "Scripted"]) {
-    const option = dialog.locator(".picker-option", { has: page.locator(".agent-name", { hasText: new RegExp(`^${name}$`) }) });
+    const option = dialog.locator(
+      ".picker-option",
+      { has: page.locator(".agent-name", { hasText: new RegExp(`^${name}$`) }) },
+    );
     await expect(option).toBeVisible();
     await expect(option).not.toHaveAttribute("aria-disabled");
   }
 });
 
-test("TC-2.2b: the picker says what is not installed and how to get it", async ({ startApp, page }) => {
+test("TC-2.2b: the picker shows what is not installed and how to install it", async ({ startApp, page }) => {
   const app = await startApp({ env: { CLAUDE_CMD: "no-such-claude", CODEX_ACP_CMD: "no-such-codex" } });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
   await projectRow(page, "ferry").getByRole("button", { name: "New Session" }).click();
   const dialog = page.getByRole("dialog", { name: "New session" });
   for (const [name, program] of /** @type {const} */ ([["Claude Code", "claude-code"], ["Codex", "codex"]])) {
-    const row = dialog.locator(".picker-row", { has: page.locator(".agent-name", { hasText: new RegExp(`^${name}$`) }) });
+    const row = dialog.locator(
+      ".picker-row",
+      { has: page.locator(".agent-name", { hasText: new RegExp(`^${name}$`) }) },
+    );
     await expect(row).toContainText("Not installed");
     await expect(row.locator(".picker-option")).toHaveAttribute("aria-disabled", "true");
     await expect(row.locator(".agent-note")).toHaveText(new RegExp(`^npm install -g .*${program}`));
@@ -86,7 +105,7 @@ test("TC-2.2b: the picker says what is not installed and how to get it", async (
   }
 });
 
-test("TC-2.2c: cancelling the picker makes nothing", async ({ shell }) => {
+test("TC-2.2c: cancelling the picker creates nothing", async ({ shell }) => {
   await projectRow(shell, "ferry").getByRole("button", { name: "New Session" }).click();
   await shell.getByRole("dialog", { name: "New session" }).getByRole("button", { name: "Cancel" }).click();
   await expect(shell.getByText("No sessions yet")).toBeVisible();
@@ -147,10 +166,12 @@ test("TC-2.4b: archiving closes the session's tab", async ({ shell }) => {
   await expect(shell.locator("iframe.portlet")).toHaveCount(0);
 });
 
-test("TC-2.5a, TC-2.5b: after a restart the sessions and their history are there, and what was archived is not", async ({ app, shell, quiet }) => {
-  for (const words of ["hello one", "hello two", "hello three"]) {
+test("TC-2.5a, TC-2.5b: after a restart the sessions and their history are there, and what was archived is not", async (
+  { app, shell, quiet },
+) => {
+  for (const text of ["hello one", "hello two", "hello three"]) {
     const frame = await newSession(shell, "ferry");
-    await send(frame, words);
+    await send(frame, text);
     await finished(frame);
   }
   await sessionRow(shell, "hello two").focus();
@@ -180,6 +201,11 @@ test("a session can be renamed, and every window shows it", async ({ app, shell,
 });
 
 test("a long first message is cut at a word for the title", async ({ shell }) => {
-  await send(await newSession(shell, "ferry"), "hello this is a rather long message that goes on and on past fifty characters");
-  await expect(shell.locator(".session-row .row-title")).toHaveText(/^hello this is a rather long message that goes on…$/);
+  await send(
+    await newSession(shell, "ferry"),
+    "hello this is a rather long message that goes on and on past fifty characters",
+  );
+  await expect(shell.locator(".session-row .row-title")).toHaveText(
+    /^hello this is a rather long message that goes on…$/,
+  );
 });

@@ -1,23 +1,25 @@
 import { addProject, expect, newSession, send, tab, test } from "./app.js";
 
-test("Settings: the theme is chosen, follows the system when asked, and is kept", async ({ shell }) => {
+test("Settings: the theme can be set, can follow the system, and is stored", async ({ shell }) => {
   await shell.getByRole("button", { name: "Settings" }).click();
   const dialog = shell.getByRole("dialog", { name: "Settings" });
-  await expect(dialog.getByRole("radio", { name: "As the system" })).toBeChecked();
+  await expect(dialog.getByRole("radio", { name: "System" })).toBeChecked();
   await dialog.getByRole("radio", { name: "Light" }).check();
   await expect(shell.locator("html")).toHaveAttribute("data-theme", "light");
   await shell.reload();
   await expect(shell.locator("html")).toHaveAttribute("data-theme", "light");
   await shell.getByRole("button", { name: "Settings" }).click();
   await expect(dialog.getByRole("radio", { name: "Light" })).toBeChecked();
-  await dialog.getByRole("radio", { name: "As the system" }).check();
+  await dialog.getByRole("radio", { name: "System" }).check();
   await expect(shell.locator("html")).toHaveAttribute("data-theme", "dark");
   await shell.keyboard.press("Escape");
   await expect(dialog).toBeHidden();
   await expect(shell.getByRole("button", { name: "Settings" })).toBeFocused();
 });
 
-test("a desktop notification comes only when switched on and while the page is not in view", async ({ app, page, context }) => {
+test("a desktop notification comes only when switched on and while the page is not in view", async (
+  { app, page, context },
+) => {
   await context.grantPermissions(["notifications"]);
   await page.addInitScript(() => {
     const own = /** @type {any} */ (window);
@@ -28,13 +30,14 @@ test("a desktop notification comes only when switched on and while the page is n
       /** @param {string} title @param {{ body: string }} options */
       constructor(title, { body }) {
         super();
-        own.notes.push({ words: `${title}: ${body}`, note: this });
+        own.notes.push({ text: `${title}: ${body}`, note: this });
       }
       close() {}
     };
     Object.defineProperty(document, "visibilityState", { get: () => (own.away ? "hidden" : "visible") });
   });
-  const notes = () => page.evaluate(() => /** @type {any} */ (window).notes.map((/** @type {any} */ { words }) => words));
+  const notes = () =>
+    page.evaluate(() => /** @type {any} */ (window).notes.map((/** @type {any} */ { text }) => text));
   /** @param {boolean} away */
   const look = (away) => page.evaluate((now) => void (/** @type {any} */ (window).away = now), away);
   await page.goto(app.link);

@@ -1,13 +1,18 @@
 // sidebar.spec.js: who needs me, who is finished, and rows that stay where they are.
 import { addProject, current, expect, finished, newSession, send, sessionRow, tab, test } from "./app.js";
-import { writeSessions } from "./past.js";
+import { writeSessions } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
 
-/** Sessions whose turns are held, and another one in view. @param {Page} page @param {import("./app.js").App} app @param {string[]} words */
-async function holdAll(page, app, words) {
+/**
+ * Sessions whose turns are held, and another one in view.
+ * @param {Page} page
+ * @param {import("./app.js").App} app
+ * @param {string[]} messages
+ */
+async function holdAll(page, app, messages) {
   for (const name of ["ferry", "atlas"]) await addProject(page, app.directory(name));
-  for (const one of words) {
+  for (const one of messages) {
     const frame = await newSession(page, "ferry");
     await send(frame, `hold ${one}`);
     await expect(frame.locator(".message")).toHaveText("The first part.");
@@ -18,7 +23,9 @@ async function holdAll(page, app, words) {
 /** @param {Page} page @param {string} selector */
 const titles = (page, selector) => page.locator(`${selector} .inbox-title`).allTextContents();
 
-test("Needs you counts what waits for the user; what is finished is listed apart and can be marked read", async ({ app, shell }) => {
+test("Needs you counts what waits for the user; what is finished is listed apart and can be marked read", async (
+  { app, shell },
+) => {
   await holdAll(shell, app, ["one", "two"]);
   app.release("ferry");
   await expect.poll(async () => (await titles(shell, "#finished")).sort()).toEqual(["hold one", "hold two"]);
@@ -38,7 +45,9 @@ test("Needs you counts what waits for the user; what is finished is listed apart
   expect(await titles(shell, "#inbox")).toEqual(["stumble"]);
 });
 
-test("a long project name is cut in the list of finished sessions and leaves their ages free", async ({ app, shell }) => {
+test("a long project name is cut in the list of finished sessions and does not cover their ages", async (
+  { app, shell },
+) => {
   const long = "a-project-with-quite-a-long-name-that-does-not-fit";
   await addProject(shell, app.directory(long));
   await send(await newSession(shell, long), "hold one");
@@ -46,7 +55,8 @@ test("a long project name is cut in the list of finished sessions and leaves the
   app.release(long);
   const row = shell.locator("#finished .inbox-row");
   await expect(row).toHaveCount(1);
-  const boxes = await Promise.all([".inbox-title", ".inbox-project", ".inbox-time"].map((part) => row.locator(part).boundingBox()));
+  const boxes = await Promise.all([".inbox-title", ".inbox-project", ".inbox-time"].map((part) =>
+    row.locator(part).boundingBox()));
   const edges = boxes.flatMap((box) => [box?.x ?? 0, (box?.x ?? 0) + (box?.width ?? 0)]);
   expect(edges).toEqual([...edges].sort((one, other) => one - other));
 });
@@ -67,7 +77,7 @@ test("the key for the next one visits each unread session once, however fast it 
   for (let at = 0; at < 3; at += 1) await shell.keyboard.press("Control+j");
   await expect.poll(() => shell.evaluate(() => /** @type {any} */ (window).visited.at(-1))).toBe(listed.at(-1));
   const visited = await shell.evaluate(() => /** @type {any} */ (window).visited);
-  // Keys that come within one frame are drawn once.
+  // Keys pressed within one frame are drawn once.
   expect(listed.filter((title) => visited.includes(title))).toEqual(visited);
 });
 
@@ -98,7 +108,9 @@ test("Needs you, Finished and the project in view stay while the tree scrolls", 
   expect(focused?.y ?? 0).toBeGreaterThanOrEqual((row?.y ?? 0) + (row?.height ?? 0));
 });
 
-test("rows keep their places under the pointer, show new states there, and move when it has left", async ({ app, shell }) => {
+test("rows keep their places under the pointer, show new states there, and move when it has left", async (
+  { app, shell },
+) => {
   await addProject(shell, app.directory("ferry"));
   for (const word of ["a", "b"]) {
     const frame = await newSession(shell, "ferry");
@@ -115,7 +127,7 @@ test("rows keep their places under the pointer, show new states there, and move 
   expect(await rows()).toEqual(["hello b", "hello a"]);
   await shell.mouse.move(900, 500);
   await expect.poll(rows).toEqual(["hello a", "hello b"]);
-  // The same for who walks the rows by keyboard.
+  // The same while the rows are navigated by keyboard.
   app.release("ferry");
   await finished(current(shell));
   await tab(shell, "hello b").click();

@@ -2,12 +2,12 @@ import { addProject, current, expect, finished, newSession, send, sessionRow, ta
 
 /** @param {import("@playwright/test").Page} page */
 const order = (page) => page.locator(".tab .tab-title").allTextContents();
-/** @param {import("@playwright/test").Page} page @param {string[]} words */
-async function openAll(page, ...words) {
-  for (const word of words) {
+/** @param {import("@playwright/test").Page} page @param {string[]} messages */
+async function openAll(page, ...messages) {
+  for (const message of messages) {
     const frame = await newSession(page, "ferry");
-    await send(frame, `hello ${word}`);
-    await expect(tab(page, `hello ${word}`)).toBeVisible();
+    await send(frame, `hello ${message}`);
+    await expect(tab(page, `hello ${message}`)).toBeVisible();
     await finished(frame);
   }
 }
@@ -44,7 +44,9 @@ test("TC-4.2b: a tab that is switched to is shown in the very next frame", async
     const other = document.querySelector(".tab:not([data-current])");
     /** @type {HTMLElement | null | undefined} */ (other?.querySelector("[role=tab]"))?.click();
     await new Promise((resolve) => requestAnimationFrame(resolve));
-    const frame = document.querySelector(`iframe[data-session="${CSS.escape(/** @type {HTMLElement} */ (other).dataset.id ?? "")}"]`);
+    const frame = document.querySelector(
+      `iframe[data-session="${CSS.escape(/** @type {HTMLElement} */ (other).dataset.id ?? "")}"]`,
+    );
     return frame ? getComputedStyle(frame).visibility : "";
   });
   expect(shown).toBe("visible");
@@ -60,10 +62,15 @@ test("a hidden session draws nothing until it is shown, and no key reaches it", 
   await hidden?.evaluate(() => {
     const all = /** @type {any} */ (window);
     all.writes = 0;
-    new MutationObserver((list) => (all.writes += list.length)).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+    new MutationObserver((list) => (all.writes += list.length)).observe(document, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+      attributes: true,
+    });
   });
   app.release("ferry");
-  // It is told, and says so in the sidebar; its own page stays as it was.
+  // It receives the update and the sidebar shows it; its own page stays as it was.
   await expect(sessionRow(shell, "hold on").getByRole("img", { name: "Finished, unread" })).toBeVisible();
   expect(await hidden?.evaluate(() => /** @type {any} */ (window).writes)).toBe(0);
   await shell.locator(".skip-link").focus();
@@ -114,12 +121,14 @@ test("TC-4.5b: a tab shows a placeholder until the first message gives it a titl
   await expect(tab(shell, "hello title")).toBeVisible();
 });
 
-test("TC-4.6a, TC-4.6b: tabs are reordered by dragging, and stay so when all is closed and opened again", async ({ app, shell, context, quiet }) => {
+test("TC-4.6a, TC-4.6b: tabs are reordered by dragging, and stay so when all is closed and opened again", async (
+  { app, shell, context, quiet },
+) => {
   await openAll(shell, "a", "b", "c");
   const onto = await tab(shell, "hello b").boundingBox();
   await tab(shell, "hello c").hover();
   await shell.mouse.down();
-  // A hand moves over many places; a drag begins only with the second of them.
+  // A real pointer moves through many points; a drag starts only at the second of them.
   await shell.mouse.move((onto?.x ?? 0) + 10, (onto?.y ?? 0) + 15, { steps: 8 });
   await expect(tab(shell, "hello b")).toHaveAttribute("data-drop", "before");
   await shell.mouse.up();
@@ -155,7 +164,9 @@ test("TC-5.6a: three tabs with the second active are so again after a reload", a
   await expect(current(shell).locator(".user-text")).toHaveText("hello b");
 });
 
-test("TC-4.7a: three tabs with the second active are so again after a restart of the server", async ({ app, shell, context, quiet }) => {
+test("TC-4.7a: three tabs with the second active are so again after a restart of the server", async (
+  { app, shell, context, quiet },
+) => {
   await openAll(shell, "a", "b", "c");
   await tab(shell, "hello b").click();
   quiet.serverMayGo = true;

@@ -1,7 +1,7 @@
-// Tokens and cost: the dialog that sums what the agents reported.
+// usage.spec.js: tokens and cost: the dialog that sums the usage reported by agents.
 import { addProject, current, expect, newSession, send, test } from "./app.js";
 
-test("what sessions used is shown by day, project and session, and a session opens from there", async ({ app, shell }) => {
+test("usage is shown by day, project and session, and a session opens from the dialog", async ({ app, shell }) => {
   await addProject(shell, app.directory("one"));
   await newSession(shell, "one");
   await send(current(shell), "spend");
@@ -28,7 +28,7 @@ test("what sessions used is shown by day, project and session, and a session ope
   await expect(dialog).toBeHidden();
 });
 
-test("without any usage the dialog says so, and fits a phone", async ({ shell }) => {
+test("the dialog shows that there is no usage, and fits a phone", async ({ shell }) => {
   await shell.keyboard.press("Control+k");
   await shell.keyboard.type("usage");
   await shell.keyboard.press("Enter");

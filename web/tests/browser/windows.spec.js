@@ -1,27 +1,41 @@
-// windows.spec.js: two windows of one workspace, and a window whose server is away.
-import { addProject, current, expect, finished, newSession, projectRow, routeLine, send, sessionRow, tab, test } from "./app.js";
-import { writeSessions } from "./past.js";
+// windows.spec.js: two windows of one workspace, and a window without a server.
+import {
+  addProject,
+  current,
+  expect,
+  finished,
+  newSession,
+  projectRow,
+  routeSocket,
+  send,
+  sessionRow,
+  tab,
+  test,
+} from "./app.js";
+import { writeSessions } from "./saved-history.js";
 
 /** @typedef {import("@playwright/test").Page} Page */
 
 /** @param {Page} page */
 const titles = (page) => page.locator(".tab .tab-title").allTextContents();
-/** @param {Page} page @param {string} project @param {string} words */
-async function talk(page, project, words) {
+/** @param {Page} page @param {string} project @param {string} text */
+async function sendIn(page, project, text) {
   const frame = await newSession(page, project);
-  await send(frame, words);
-  await expect(tab(page, words)).toBeVisible();
+  await send(frame, text);
+  await expect(tab(page, text)).toBeVisible();
   await finished(frame);
 }
 
-test("each window keeps its own tabs over a reload, and a new one begins with those of all", async ({ startApp, page: shell, context }) => {
+test("each window keeps its own tabs over a reload, and a new one begins with those of all", async (
+  { startApp, page: shell, context },
+) => {
   test.slow();
   const app = await startApp();
   await app.stop();
   writeSessions(app, ["hello one", "hello two", "hello three"]);
   await app.start();
   await shell.goto(app.link);
-  for (const words of ["hello one", "hello two"]) await sessionRow(shell, words).click();
+  for (const text of ["hello one", "hello two"]) await sessionRow(shell, text).click();
   const other = await context.newPage();
   await other.goto(app.link);
   await expect.poll(() => titles(other)).toEqual(["hello one", "hello two"]);
@@ -44,11 +58,13 @@ test("each window keeps its own tabs over a reload, and a new one begins with th
   await expect(tab(third, "hello two")).toHaveAttribute("data-current", "");
 });
 
-test("TC-1.3b: a project removed while a window was away is gone from it, with its tabs, when it is back", async ({ app, shell, context, quiet }) => {
+test("TC-1.3b: a project removed while a window was disconnected is gone from it, with its tabs, on reconnect", async (
+  { app, shell, context, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
   await addProject(shell, app.directory("atlas"));
-  await talk(shell, "atlas", "hello atlas");
-  await talk(shell, "ferry", "hello ferry");
+  await sendIn(shell, "atlas", "hello atlas");
+  await sendIn(shell, "ferry", "hello ferry");
   const other = await context.newPage();
   await other.goto(app.link);
   await expect(sessionRow(other, "hello ferry")).toBeVisible();
@@ -72,9 +88,11 @@ test("TC-1.3b: a project removed while a window was away is gone from it, with i
   await expect(shell.locator(".palette-option", { hasText: "hello ferry" })).toHaveCount(0);
 });
 
-test("with the server away nothing is said to be at work, and it is said again when it is back", async ({ app, shell, quiet }) => {
+test("without the server nothing is shown as working, and it is shown again on reconnect", async (
+  { app, shell, quiet },
+) => {
   await addProject(shell, app.directory("ferry"));
-  await talk(shell, "ferry", "hello one");
+  await sendIn(shell, "ferry", "hello one");
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
   await expect(frame.locator(".message")).toHaveText("The first part.");
@@ -89,32 +107,32 @@ test("with the server away nothing is said to be at work, and it is said again w
   await expect(shell.locator("#working-count")).toBeEmpty();
   await expect(working).toHaveCount(0);
   await expect(shell.locator('.glyph[data-attention="working"]')).toHaveCount(0);
-  await expect(shell.locator("#footer")).toContainText("Scripted: Not known");
+  await expect(shell.locator("#footer")).toContainText("Scripted: Unknown");
   await expect(shell.locator('#footer .dot[data-state="connected"]')).toHaveCount(0);
   await app.start();
   await expect(shell.locator("#offline")).toBeHidden();
-  await expect(shell.locator("#footer")).not.toContainText("Not known");
+  await expect(shell.locator("#footer")).not.toContainText("Unknown");
 });
 
-test("a session opened again, of which an old word comes before its past does, is whole after the connection was lost", async ({ app, page }) => {
-  let heard = "";
+test("a session is complete after a lost connection, even if an old message comes first", async ({ app, page }) => {
+  let lastUpsert = "";
   let opens = 0;
   let lose = false;
-  await routeLine(page, (socket) => {
+  await routeSocket(page, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((message) => {
       const { type } = JSON.parse(String(message));
-      if (type === "session:upsert") heard = String(message);
+      if (type === "session:upsert") lastUpsert = String(message);
       if (type !== "session:history" || !lose) return socket.send(message);
       lose = false;
       opens += 1;
-      socket.send(heard);
+      socket.send(lastUpsert);
       void socket.close();
     });
   });
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
-  await talk(page, "ferry", "hello one");
+  await sendIn(page, "ferry", "hello one");
   await send(current(page), "hello two");
   await finished(current(page));
   await tab(page, "hello one").click({ button: "middle" });
@@ -126,9 +144,9 @@ test("a session opened again, of which an old word comes before its past does, i
   await expect(current(page).locator(".message")).toHaveCount(2);
 });
 
-test("a theme chosen in one window is shown in the others, sessions and all", async ({ app, shell, context }) => {
+test("a theme set in one window is shown in the others, including their sessions", async ({ app, shell, context }) => {
   await addProject(shell, app.directory("ferry"));
-  await talk(shell, "ferry", "hello one");
+  await sendIn(shell, "ferry", "hello one");
   const other = await context.newPage();
   await other.goto(app.link);
   await expect(current(other).locator(".user-text")).toHaveText("hello one");
@@ -140,8 +158,8 @@ test("a theme chosen in one window is shown in the others, sessions and all", as
   await expect(other.locator("html")).toHaveAttribute("data-theme", "dark");
 });
 
-test("where the connection gets no thread of its own, the page does without", async ({ app, page }) => {
-  await page.route("**/line-worker.js", (route) => route.abort());
+test("without workers, the connection runs in the page itself", async ({ app, page }) => {
+  await page.route("**/websocket-worker.js", (route) => route.abort());
   await page.goto(app.link);
   await addProject(page, app.directory("ferry"));
   const frame = await newSession(page, "ferry");

@@ -1,11 +1,13 @@
-// What the user writes, copies and presses in a session does what it says.
+// Writing, copying and keys in a session do what they promise.
 import { addProject, current, expect, finished, newSession, send, tab, test } from "./app.js";
 
 test.beforeEach(async ({ app, shell }) => {
   await addProject(shell, app.directory("ferry"));
 });
 
-test("a draft written in one window is not lost to another that knows nothing of it", async ({ app, shell, context }) => {
+test("a draft written in one window is not overwritten by another window", async (
+  { app, shell, context },
+) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello");
   await finished(frame);
@@ -14,13 +16,13 @@ test("a draft written in one window is not lost to another that knows nothing of
   await current(other).locator("textarea").fill("a long careful draft");
   const stored = () => shell.evaluate(() => Object.values(JSON.parse(localStorage.getItem("liminal:drafts") ?? "{}")));
   await expect.poll(stored).toEqual(["a long careful draft"]);
-  // This window shows it too, as long as nothing else was typed here.
+  // This window shows it too, unless something else was typed here.
   await expect(frame.locator("textarea")).toHaveValue("a long careful draft");
   await other.close();
   await shell.reload();
   await expect(current(shell).locator("textarea")).toHaveValue("a long careful draft");
   expect(await stored()).toEqual(["a long careful draft"]);
-  // What was sent is a draft nowhere.
+  // A sent message is no longer a draft anywhere.
   const third = await context.newPage();
   await third.goto(app.link);
   await expect(current(third).locator("textarea")).toHaveValue("a long careful draft");
@@ -37,18 +39,25 @@ test("words are selected by key in the message field, and the tabs stay where th
   const input = frame.locator("textarea");
   await input.fill("one two three");
   await input.press("Control+Shift+ArrowLeft");
-  expect(await input.evaluate((node) => { const { value, selectionStart, selectionEnd } = /** @type {HTMLTextAreaElement} */ (node); return value.slice(selectionStart, selectionEnd); })).toBe("three");
+  expect(await input.evaluate((node) => {
+    const { value, selectionStart, selectionEnd } = /** @type {HTMLTextAreaElement} */ (node);
+    return value.slice(selectionStart, selectionEnd);
+  })).toBe("three");
   await expect(shell.locator(".tab .tab-title")).toHaveText(["hello a", "hello b"]);
 });
 
-test("a message to an agent that is connected is never said to start it", async ({ app, shell }) => {
+test("a message to a connected agent never shows that it is starting", async ({ app, shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "hello");
   await finished(frame);
   await frame.locator("#status-line").evaluate((node) => {
     const all = /** @type {any} */ (window);
-    all.said = [];
-    new MutationObserver(() => all.said.push(node.textContent)).observe(node, { subtree: true, childList: true, characterData: true });
+    all.texts = [];
+    new MutationObserver(() => all.texts.push(node.textContent)).observe(node, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    });
   });
   for (let at = 0; at < 3; at += 1) {
     await send(frame, "hello again");
@@ -58,12 +67,14 @@ test("a message to an agent that is connected is never said to start it", async 
   await expect(frame.locator("#status-line")).toContainText("Working");
   app.release("ferry");
   await finished(frame);
-  const said = await frame.locator("body").evaluate(() => /** @type {any} */ (window).said);
-  expect(said.length).toBeGreaterThan(3);
-  expect(said.filter((/** @type {string} */ words) => /Starting/.test(words))).toEqual([]);
+  const texts = await frame.locator("body").evaluate(() => /** @type {any} */ (window).texts);
+  expect(texts.length).toBeGreaterThan(3);
+  expect(texts.filter((/** @type {string} */ text) => /Starting/.test(text))).toEqual([]);
 });
 
-test("text is copied where the browser gives the page no clipboard, and a failure is said", async ({ shell, context }) => {
+test("text is copied without clipboard access, and a failure is reported", async (
+  { shell, context },
+) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const frame = await newSession(shell, "ferry");
   await send(frame, "markdown please");
@@ -80,7 +91,7 @@ test("text is copied where the browser gives the page no clipboard, and a failur
   await expect(copy).toHaveText("Could not copy");
 });
 
-test("a place in a file that could not be copied is said", async ({ shell }) => {
+test("a file location that could not be copied is reported", async ({ shell }) => {
   const frame = await newSession(shell, "ferry");
   await send(frame, "repeat: see `src/a.ts:12` there");
   await finished(frame);
@@ -96,10 +107,14 @@ test("TC-3.7b: Escape stops a turn at once from the conversation; from the input
   const frame = await newSession(shell, "ferry");
   await send(frame, "hold on");
   await expect(frame.locator(".message")).toHaveText("The first part.");
-  // The hint is gone after two seconds, sooner than a busy machine may look.
+  // The hint disappears after two seconds, before a busy machine may check it.
   await frame.locator("#status-line").evaluate((line) => {
     const all = /** @type {any} */ (window);
-    new MutationObserver(() => (all.hinted ||= line.textContent?.includes("Esc again to stop"))).observe(line, { subtree: true, childList: true, characterData: true });
+    new MutationObserver(() => (all.hinted ||= line.textContent?.includes("Esc again to stop"))).observe(line, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    });
   });
   await frame.locator("textarea").press("Escape");
   await expect.poll(() => frame.locator("body").evaluate(() => /** @type {any} */ (window).hinted)).toBe(true);

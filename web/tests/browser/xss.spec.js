@@ -1,5 +1,6 @@
-// xss.spec.js: the rendered XSS corpus in a real browser, under the product's policy. Nothing may run, load or navigate.
-// The page is written by `cargo test -p rendering safety`; see crates/rendering/tests/data/xss.txt for the payloads.
+// xss.spec.js: the rendered XSS corpus in a real browser, under the product's policy. Nothing may run, load or
+// navigate. The page is written by `cargo test -p rendering safety`; see crates/rendering/tests/data/xss.txt for the
+// payloads.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { expect, test } from "@playwright/test";
@@ -7,8 +8,8 @@ import { expect, test } from "@playwright/test";
 const page_file = new URL("../../../target/tmp/xss/corpus.html", import.meta.url);
 const payloads_file = new URL("../../../crates/rendering/tests/data/xss.txt", import.meta.url);
 const policy =
-  "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; " +
-  "frame-ancestors 'self'; base-uri 'none'; form-action 'none'; object-src 'none'";
+  "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+  + "frame-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'; object-src 'none'";
 
 /**
  * Opens `html` and tries everything on it. Returns what it did beyond being shown.
@@ -27,15 +28,31 @@ async function deeds(page, html, headers) {
   /** @type {string[]} */
   const done = [];
   page.on("dialog", (dialog) => (done.push(`dialog ${dialog.message()}`), void dialog.dismiss()));
-  page.on("request", (request) => request.url() !== origin && !/^data:|favicon/.test(request.url()) && done.push(`request ${request.url()}`));
+  page.on("request", (request) =>
+    request.url() !== origin && !/^data:|favicon/.test(request.url()) && done.push(`request ${request.url()}`));
   page.on("popup", (popup) => (done.push("popup"), void popup.close()));
   await page.route((url) => url.origin !== new URL(origin).origin, (route) => route.abort());
   await page.goto(origin, { waitUntil: "load" });
   const found = await page.evaluate(() => {
-    const events = ["load", "error", "focus", "blur", "mouseover", "pointerenter", "toggle", "begin", "animationstart", "transitionend", "input"];
+    const events = [
+      "load",
+      "error",
+      "focus",
+      "blur",
+      "mouseover",
+      "pointerenter",
+      "toggle",
+      "begin",
+      "animationstart",
+      "transitionend",
+      "input",
+    ];
     const handlers = [];
     for (const element of document.querySelectorAll("body *")) {
-      for (const { name } of element.attributes) if (name.startsWith("on") || ["style", "srcdoc", "id", "name"].includes(name)) handlers.push(`${element.localName} ${name}`);
+      for (const { name } of element.attributes) if (
+        name.startsWith("on")
+        || ["style", "srcdoc", "id", "name"].includes(name)
+      ) handlers.push(`${element.localName} ${name}`);
       for (const name of events) element.dispatchEvent(new Event(name, { bubbles: true }));
       // A click on a real link would rightly open it; everything else is clicked.
       if (element instanceof HTMLElement && !element.closest("a[href]")) element.click();

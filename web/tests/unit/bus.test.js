@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hearPortlets, hearShell, tellPortlet } from "../../shared/bus.js";
+import { listenToPortlets, listenToShell, sendToPortlet } from "../../shared/bus.js";
 
-/** A window of the page: what hears, and where it lies. */
+/** A window of the page: its listeners and its location. */
 const page = /** @type {any} */ (globalThis);
 const shell = { name: "the shell" };
 const stranger = { name: "a stranger" };
@@ -13,19 +13,28 @@ let ears = [];
 /** @param {any} parent */
 function openPage(parent) {
   ears = [];
-  Object.assign(page, { location: { origin: HOME }, window: page, parent: parent ?? page, addEventListener: (/** @type {string} */ _, /** @type {any} */ ear) => ears.push(ear) });
+  Object.assign(page, {
+    location: { origin: HOME },
+    window: page,
+    parent: parent ?? page,
+    addEventListener: (/** @type {string} */ _, /** @type {any} */ ear) => ears.push(ear),
+  });
 }
 
-/** What is heard of these events. @param {(heard: (...words: any[]) => void) => void} hear @param {object[]} events */
-function heardOf(hear, events) {
+/**
+ * The messages received from these events.
+ * @param {(received: (...words: any[]) => void) => void} listen
+ * @param {object[]} events
+ */
+function receivedBy(listen, events) {
   /** @type {any[]} */
-  const heard = [];
-  hear((...words) => heard.push(words));
+  const received = [];
+  listen((...args) => received.push(args));
   for (const event of events) for (const ear of ears) ear(event);
-  return heard;
+  return received;
 }
 
-test("a portlet hears the shell of its own page and nobody else", () => {
+test("a portlet receives messages from the shell of its own page only", () => {
   openPage(shell);
   const data = { kind: "visible", visible: true };
   const good = { origin: HOME, source: shell, data };
@@ -37,35 +46,62 @@ test("a portlet hears the shell of its own page and nobody else", () => {
     { ...good, source: null },
     { ...good, source: page },
   ];
-  assert.deepEqual(heardOf(hearShell, [...foreign, good]), [[data]]);
+  assert.deepEqual(receivedBy(listenToShell, [...foreign, good]), [[data]]);
 });
 
-test("a page that is no portlet hears no shell, not even itself", () => {
+test("a page that is not a portlet receives no shell messages, not even its own", () => {
   openPage(null);
-  assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]), []);
+  assert.deepEqual(
+    receivedBy(listenToShell, [{ origin: HOME, source: page, data: { kind: "visible", visible: true } }]),
+    [],
+  );
 });
 
-test("the shell hears windows of its own origin only, and is told which one spoke", () => {
+test("the shell receives messages from its own origin only, with their source", () => {
   openPage(null);
   const data = { kind: "ready" };
   const good = { origin: HOME, source: stranger, data };
   const foreign = [{ ...good, origin: "http://localhost:3000" }, { ...good, origin: "" }, { ...good, source: null }];
-  assert.deepEqual(heardOf(hearPortlets, [...foreign, good]), [[stranger, data]]);
+  assert.deepEqual(receivedBy(listenToPortlets, [...foreign, good]), [[stranger, data]]);
 });
 
-test("what has not the shape of a message is let go", () => {
+test("a message of the wrong shape is dropped", () => {
   openPage(shell);
-  const shapes = [null, undefined, "ready", 7, [], {}, { kind: "no such" }, { kind: "constructor" }, { kind: "__proto__" }, { kind: "request", id: "1", message: {} }, { kind: "request", id: 1, message: null }, { kind: "say", text: 7 }, { kind: ["ready"] }, { kind: "server", messages: {} }, { kind: "server", messages: null }, { kind: "server", messages: "x" }];
+  const shapes = [
+    null,
+    undefined,
+    "ready",
+    7,
+    [],
+    {},
+    { kind: "no such" },
+    { kind: "constructor" },
+    { kind: "__proto__" },
+    { kind: "request", id: "1", message: {} },
+    { kind: "request", id: 1, message: null },
+    { kind: "report", text: 7 },
+    { kind: ["ready"] },
+    { kind: "server", messages: {} },
+    { kind: "server", messages: null },
+    { kind: "server", messages: "x" },
+  ];
   for (const data of shapes) {
-    assert.deepEqual(heardOf(hearPortlets, [{ origin: HOME, source: stranger, data }]), [], JSON.stringify(data));
-    assert.deepEqual(heardOf(hearShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
+    assert.deepEqual(
+      receivedBy(listenToPortlets, [{ origin: HOME, source: stranger, data }]),
+      [],
+      JSON.stringify(data),
+    );
+    assert.deepEqual(receivedBy(listenToShell, [{ origin: HOME, source: shell, data }]), [], JSON.stringify(data));
   }
 });
 
-test("a portlet is told by its own origin, so that a page in its place hears nothing", () => {
+test("a message to a portlet names its origin, so that another page in its place receives nothing", () => {
   openPage(null);
   /** @type {any[]} */
-  const told = [];
-  tellPortlet(/** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...words) => told.push(words) }), { kind: "online", online: true });
-  assert.deepEqual(told, [[{ kind: "online", online: true }, HOME]]);
+  const sent = [];
+  sendToPortlet(
+    /** @type {any} */ ({ postMessage: (/** @type {any[]} */ ...args) => sent.push(args) }),
+    { kind: "online", online: true },
+  );
+  assert.deepEqual(sent, [[{ kind: "online", online: true }, HOME]]);
 });

@@ -5,14 +5,16 @@ import { CASES, describe, DOCUMENT, findTests, isRustTest, key } from "../cases.
 
 test("every acceptance case of both documents has a test, or the decision that supersedes it", () => {
   const found = findTests();
-  const missing = CASES.filter((of) => !of.superseded && !of.tests?.length && !found.get(key(of))?.some(({ folder }) => folder === "browser"));
+  const missing = CASES.filter((of) =>
+    !of.superseded && !of.tests?.length && !found.get(key(of))?.some(({ folder }) => folder === "browser"));
   assert.deepEqual(missing.map(key), []);
   assert.deepEqual(CASES.filter((of) => of.superseded && of.tests).map(key), [], "superseded, and yet tested");
 });
 
 test("every case of the feature specification is a test in the browser, by its name", () => {
   const found = findTests();
-  const missing = CASES.filter((of) => of.document === "M" && !found.get(key(of))?.some(({ folder }) => folder === "browser"));
+  const missing = CASES.filter((of) =>
+    of.document === "M" && !found.get(key(of))?.some(({ folder }) => folder === "browser"));
   assert.deepEqual(missing.map(key), []);
 });
 
@@ -30,6 +32,6 @@ test("every Rust test that a case names is there", () => {
   assert.ok(!isRustTest("crates/upserts/tests/it/batching.rs::no_such_test") && !isRustTest("crates/no/such.rs::test"));
 });
 
-test("the table of cases says what the tests are called (npm run cases writes it)", () => {
+test("the table of cases lists the current test names (npm run cases writes it)", () => {
   assert.equal(readFileSync(DOCUMENT, "utf8"), describe());
 });

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { TAB_GAP_PX, TAB_MAX_PX, TAB_MIN_PX, tabWidths } from "../../shell/tab-widths.js";
 
-const sum = (/** @type {number[]} */ widths) => widths.reduce((total, width) => total + width, TAB_GAP_PX * (widths.length - 1));
+const sum = (/** @type {number[]} */ widths) =>
+  widths.reduce((total, width) => total + width, TAB_GAP_PX * (widths.length - 1));
 
 test("with room for all, each tab takes what its title needs, between minimum and maximum", () => {
   assert.deepEqual(tabWidths([150.2, 60, 400], 1000), { widths: [151, TAB_MIN_PX, TAB_MAX_PX], fits: true });
@@ -15,7 +16,7 @@ test("with too little room the widest become narrower first, and no more than th
   assert.equal(fits, true);
 });
 
-test("tabs that do not fit even when narrow keep the minimum, and say so", () => {
+test("tabs that do not fit even when narrow keep the minimum, and `fits` is false", () => {
   assert.deepEqual(tabWidths(Array(30).fill(200), 1100), { widths: Array(30).fill(TAB_MIN_PX), fits: false });
 });
 

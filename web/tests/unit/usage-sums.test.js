@@ -11,7 +11,14 @@ const row = (/** @type {Partial<import("../../shell/usage-sums.js").UsageRow>} *
 const rows = [
   row({ costUsd: 0.5 }),
   row({ day: "2026-11-17", costUsd: 0.25 }),
-  row({ day: "2026-11-17", sessionId: "demo:b", title: "B", projectId: "q", projectName: undefined, inputTokens: 1000 }),
+  row({
+    day: "2026-11-17",
+    sessionId: "demo:b",
+    title: "B",
+    projectId: "q",
+    projectName: undefined,
+    inputTokens: 1000,
+  }),
 ];
 
 test("usage is summed by day, newest first, and by project and session, largest first", () => {
@@ -23,6 +30,6 @@ test("usage is summed by day, newest first, and by project and session, largest 
   assert.deepEqual(sumUsage(rows, "day").total, { key: "", name: "Total", turns: 3, tokens: 1029, costUsd: 0.75 });
 });
 
-test("a cost below a cent is not shown as nothing", () => {
+test("a cost below a cent is not shown as zero", () => {
   assert.deepEqual([0, 0.004, 0.01, 12.345].map(money), ["$0.00", "<$0.01", "$0.01", "$12.35"]);
 });

@@ -1,6 +1,6 @@
-//! The guardian's own standing among processes, and the start of its agent.
+//! Isolates the guardian from the server's session and starts its agent.
 //!
-//! The one place with `unsafe`: two handlers for signals and one hook between fork and exec have no safe form.
+//! The `unsafe` code of the guardian: signal handlers and a hook between fork and exec have no safe form.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,12 +11,12 @@ use rustix::process::Pid;
 
 use crate::lifeline::AgentStdio;
 
-/// A session without a terminal, deaf to what is meant for the server, adopting all descendants.
-pub(super) fn stand_apart() -> io::Result<()> {
-    // Without a terminal a tool that asks for a password fails instead of waiting for ever, and Ctrl-C is the server's.
-    // It fails for the leader of a group, who has left the server's already.
+/// Gives the guardian a session without a terminal, ignores signals meant for the server, adopts all descendants.
+pub(super) fn isolate() -> io::Result<()> {
+    // Without a terminal a tool that asks for a password fails instead of waiting for ever, and Ctrl-C reaches only the
+    // server. The call fails for the leader of a group, which has already left the server's group.
     let _ = rustix::process::setsid();
-    stay_when_asked_to_leave();
+    ignore_termination_signals();
     #[cfg(target_os = "linux")]
     {
         if let Ok(name) = std::ffi::CString::new(super::NAME) {
@@ -27,24 +27,24 @@ pub(super) fn stand_apart() -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the agent in a group of its own on the given pipes, of which none stays with us.
+/// Starts the agent in its own process group on the given pipes. The guardian keeps none of them open.
 pub(super) fn start(mut command: impl Iterator<Item = OsString>, stdio: AgentStdio) -> io::Result<Pid> {
     let program = command.next().ok_or(io::ErrorKind::InvalidInput)?;
     let [stdin, stdout, stderr] = stdio.map(Stdio::from);
     let mut agent = Command::new(program);
     agent.args(command).stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-    die_with_us(&mut agent);
+    kill_with_guardian(&mut agent);
     let agent = agent.spawn()?;
     Ok(Pid::from_child(&agent))
 }
 
-/// The kernel ends the agent when the thread that started it ends: our main thread, which leaves last.
+/// The kernel kills the agent when the thread that started it ends: our main thread, which ends last.
 #[cfg(target_os = "linux")]
-fn die_with_us(agent: &mut Command) {
+fn kill_with_guardian(agent: &mut Command) {
     let guardian = rustix::process::getpid();
     let hook = move || {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // Killed before that call, we could not have been noticed.
+        // If the guardian was killed before this call, no signal would arrive.
         if rustix::process::getppid() != Some(guardian) {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -59,17 +59,18 @@ fn die_with_us(agent: &mut Command) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn die_with_us(_: &mut Command) {}
+fn kill_with_guardian(_: &mut Command) {}
 
-/// A service manager that ends the whole family at once would otherwise end us before the agents' descendants.
-fn stay_when_asked_to_leave() {
-    extern "C" fn stay(_: libc::c_int) {}
+/// A service manager may send SIGTERM to all processes at once. Without this the guardian would exit before the agent's
+/// descendants have ended.
+fn ignore_termination_signals() {
+    extern "C" fn do_nothing(_: libc::c_int) {}
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
-        // SAFETY: the handler does nothing, so it is safe at any moment. A handler and not SIG_IGN: the agent would
-        // inherit that, while exec puts a handled signal back to its default.
+        // SAFETY: the handler does nothing, so it is safe at any time. It is a handler and not SIG_IGN because the
+        // agent would inherit SIG_IGN, while exec resets a handled signal to its default.
         #[expect(unsafe_code, reason = "signal handlers have no safe form")]
         unsafe {
-            libc::signal(signal, stay as extern "C" fn(libc::c_int) as libc::sighandler_t);
+            libc::signal(signal, do_nothing as extern "C" fn(libc::c_int) as libc::sighandler_t);
         }
     }
 }

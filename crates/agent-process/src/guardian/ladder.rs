@@ -1,17 +1,17 @@
-//! The steps by which an agent and all it started come to an end; pure, the clock is an argument.
+//! The steps that end an agent and all its descendants; pure, the clock is an argument.
 //!
-//! Steps are only ever gone down, and a wait is only ever cut short, so it always ends, whoever asks how often.
+//! Steps only move forward and waits only get shorter, so the ladder always ends, however often a stop is requested.
 
 use std::time::{Duration, Instant};
 
 use crate::command::StopLadder;
 
-/// Between two looks at who is still there to be killed: at first, for those who appear while we look; then rarely, for
-/// those who cannot be killed because they have become somebody else's.
+/// The delay between two kills of what is left: short at first, for processes that appear in between; longer later, for
+/// processes that cannot be killed because they belong to another user.
 const KILL_AGAIN_FIRST: Duration = Duration::from_millis(20);
 const KILL_AGAIN_LAST: Duration = Duration::from_secs(1);
 
-/// To be done now.
+/// An action that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Terminate,
@@ -19,21 +19,21 @@ pub(super) enum Action {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Nobody wants an end.
-    Serving,
-    /// Its stdin is closed; it may leave by itself until then.
+enum StopStep {
+    /// No stop was requested.
+    Running,
+    /// Its stdin is closed; it may exit until then.
     Closing(Instant),
-    /// SIGTERM is due: at once, or was sent and is left to work until then.
+    /// SIGTERM is due now, or was sent and has until then to work.
     Terminating { sent: bool, until: Instant },
-    /// SIGKILL to whoever is there, then and again.
+    /// SIGKILL to all that is left, at this time and then repeatedly.
     Killing(Instant),
 }
 
 #[derive(Debug)]
 pub(super) struct Ladder {
-    step: Step,
-    /// How to stop when nobody says how.
+    step: StopStep,
+    /// How to stop when the server is gone.
     orphan: StopLadder,
     grace_term: Duration,
     kill_again: Duration,
@@ -43,7 +43,7 @@ pub(super) struct Ladder {
 impl Ladder {
     pub(super) fn new(orphan: StopLadder) -> Self {
         Self {
-            step: Step::Serving,
+            step: StopStep::Running,
             orphan,
             grace_term: orphan.grace_term,
             kill_again: KILL_AGAIN_FIRST,
@@ -53,8 +53,8 @@ impl Ladder {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.step {
-            Step::Serving => None,
-            Step::Closing(until) | Step::Terminating { until, .. } | Step::Killing(until) => Some(until),
+            StopStep::Running => None,
+            StopStep::Closing(until) | StopStep::Terminating { until, .. } | StopStep::Killing(until) => Some(until),
         }
     }
 
@@ -62,48 +62,48 @@ impl Ladder {
         self.agent_gone
     }
 
-    /// Stop, or stop faster than said before.
+    /// Starts the stop, or makes it faster than requested before.
     pub(super) fn stop(&mut self, asked: StopLadder, now: Instant) {
         let eof = now + asked.grace_eof;
         let term = now + asked.grace_term;
         self.grace_term = match self.step {
-            Step::Serving => asked.grace_term,
+            StopStep::Running => asked.grace_term,
             _ => self.grace_term.min(asked.grace_term),
         };
         self.step = match self.step {
-            Step::Serving => Step::Closing(eof),
-            Step::Closing(until) => Step::Closing(until.min(eof)),
-            Step::Terminating { sent: true, until } => Step::Terminating { sent: true, until: until.min(term) },
+            StopStep::Running => StopStep::Closing(eof),
+            StopStep::Closing(until) => StopStep::Closing(until.min(eof)),
+            StopStep::Terminating { sent: true, until } => StopStep::Terminating { sent: true, until: until.min(term) },
             step => step,
         };
     }
 
-    /// Whoever could say how to stop is gone.
+    /// The server is gone and can no longer request a stop.
     pub(super) fn stop_as_orphan(&mut self, now: Instant) {
         self.stop(self.orphan, now);
     }
 
-    /// What it left behind is told to leave too.
+    /// The descendants it left behind are terminated too.
     pub(super) fn agent_ended(&mut self, now: Instant) {
         self.agent_gone = true;
-        if !matches!(self.step, Step::Killing(_)) {
-            self.step = Step::Terminating { sent: false, until: now };
+        if !matches!(self.step, StopStep::Killing(_)) {
+            self.step = StopStep::Terminating { sent: false, until: now };
         }
     }
 
-    /// What is due; asked again after each wait.
+    /// The action that is due; called again after each wait.
     pub(super) fn due(&mut self, now: Instant) -> Option<Action> {
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return None;
         }
         match self.step {
-            Step::Serving => None,
-            Step::Closing(_) | Step::Terminating { sent: false, .. } => {
-                self.step = Step::Terminating { sent: true, until: now + self.grace_term };
+            StopStep::Running => None,
+            StopStep::Closing(_) | StopStep::Terminating { sent: false, .. } => {
+                self.step = StopStep::Terminating { sent: true, until: now + self.grace_term };
                 Some(Action::Terminate)
             }
-            Step::Terminating { sent: true, .. } | Step::Killing(_) => {
-                self.step = Step::Killing(now + self.kill_again);
+            StopStep::Terminating { sent: true, .. } | StopStep::Killing(_) => {
+                self.step = StopStep::Killing(now + self.kill_again);
                 self.kill_again = (2 * self.kill_again).min(KILL_AGAIN_LAST);
                 Some(Action::Kill)
             }
@@ -131,7 +131,7 @@ mod tests {
             self.start + Duration::from_secs_f64(second)
         }
 
-        /// What is done up to then, and when.
+        /// The actions up to then, with their times.
         fn actions_until(&mut self, second: f64) -> Vec<(f64, Action)> {
             let mut done = Vec::new();
             while let Some(deadline) = self.ladder.deadline().filter(|deadline| *deadline <= self.at(second)) {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_serves_is_left_alone() {
+    fn a_running_agent_is_left_alone() {
         assert_eq!(Clock::new().actions_until(1e6), []);
     }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_killed_is_looked_for_ever_more_rarely_but_for_ever() {
+    fn a_process_that_cannot_be_killed_is_retried_less_and_less_often_but_for_ever() {
         let mut clock = Clock::new();
         clock.ladder.stop(StopLadder::AT_ONCE, clock.at(0.0));
         let first_minute = clock.actions_until(60.0).len();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_again_can_only_make_it_faster() {
+    fn a_second_stop_can_only_make_it_faster() {
         let mut clock = Clock::new();
         clock.ladder.stop(ladder(10, 10), clock.at(0.0));
         clock.ladder.stop(ladder(100, 100), clock.at(1.0));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_leaves_behind_is_terminated_at_once_and_killed_after_the_grace() {
+    fn descendants_left_behind_are_terminated_at_once_and_killed_after_the_grace() {
         let mut clock = Clock::new();
         clock.ladder.agent_ended(clock.at(1.0));
         assert!(clock.ladder.is_agent_gone());
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_ends_while_all_is_killed_does_not_slow_it_down() {
+    fn an_agent_that_ends_during_the_kill_does_not_slow_it_down() {
         let mut clock = Clock::new();
         clock.ladder.stop(StopLadder::AT_ONCE, clock.at(0.0));
         clock.actions_until(0.0);

@@ -1,14 +1,15 @@
 //! The guardian: one small process between us and each agent, so that nothing the agent starts is ever left behind.
 //!
-//! It is this program executed again. Its stdin is the lifeline, over which the agent's pipes arrive; it starts the
-//! agent on them in a group of its own, keeps none of them, and waits. When asked to, when we are gone or when the
-//! agent has ended by itself it walks down the [ladder] until no descendant is left, and leaves last.
+//! It is this program executed again. Its stdin is the lifeline, a socket over which it receives the agent's pipes. It
+//! starts the agent on these pipes in its own process group, closes its copies, and waits. On request, when the server
+//! is gone, or when the agent has exited, it goes through the [ladder] until no descendant is left, and exits last.
 //!
-//! On Linux it is the reaper of all its descendants: who forks away from the agent, even into another session, becomes
-//! the guardian's child and is found; and the agent dies with the guardian if that is killed. Elsewhere there is
-//! neither: the agent's group is ended, and who has left the group is not found.
+//! On Linux the guardian is the subreaper of its descendants: a process that forks away from the agent, even into
+//! another session, becomes a child of the guardian and is found. The kernel also kills the agent when the guardian is
+//! killed. Other systems have neither: there the agent's process group is ended, and a process that has left the group
+//! is not found.
 //!
-//! Kept out: tokio and all the rest of the server. Two threads, a poll and a few signals.
+//! Kept out: tokio and the code of the server. It has two threads, a poll and a few signals.
 
 mod agent;
 mod ladder;
@@ -26,25 +27,27 @@ use rustix::process::{Pid, Signal};
 
 use self::ladder::{Action, Ladder};
 use crate::command::StopLadder;
-use crate::lifeline::{self, EVENT_BYTES, Event, STOP_BYTES};
+use crate::lifeline::{self, EVENT_BYTES, GuardianEvent, STOP_BYTES};
 use crate::{open_files, procfs};
 
-/// Shown by `ps` and `top`. Another name than the server's, so that who ends the server by name leaves us to clear up.
+/// Shown by `ps` and `top`. It differs from the server's name, so that killing the server by name leaves the guardian
+/// to clean up.
 pub(crate) const NAME: &str = "agent-guardian";
 
-/// The first argument by which a program knows that it is to be the guardian.
+/// The first argument that marks a process as a guardian.
 pub(crate) const ARGUMENT: &str = "__guardian";
-/// In place of a limit on open files: the agent's is the same as the server's.
+/// In place of a limit on open files: the agent has the same limit as the server.
 const AS_INHERITED: &str = "inherited";
 
 /// Runs the guardian and never returns, if this process was executed as one; otherwise does nothing.
 ///
 /// Has to be the first thing in `main` of every program that starts agents, before any runtime and any thread.
 ///
-/// On Linux nothing an agent started survives the server or the guardian: what forks away is adopted and found, the agent
-/// dies with a guardian that is killed, and the server ends the rest. Only if both are killed at once, what the agent
-/// itself had started stays until the next server ends it with [`end_leftovers`](crate::end_leftovers). On other systems
-/// the agent's process group is ended, also when we are killed; a descendant that has left the group is not found there.
+/// On Linux no process of an agent survives the server or the guardian: processes that fork away are adopted and found,
+/// the agent is killed with its guardian, and the server ends the remaining ones. Only if both are killed at the same
+/// time, descendants of the agent stay until the next server ends them with [`end_leftovers`](crate::end_leftovers). On
+/// other systems the agent's process group is ended, also when the server is killed; a descendant that has left the
+/// group is not found.
 pub fn guardian_entry() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
@@ -52,8 +55,8 @@ pub fn guardian_entry() {
     }
 }
 
-/// The arguments after the first: the graces in milliseconds, the soft limit on open files that the agent gets (or
-/// [`AS_INHERITED`]), then the agent's command.
+/// The first arguments of a guardian: its mark, the grace times in milliseconds, and the soft limit on open files of
+/// the agent (or [`AS_INHERITED`]). The agent's command follows.
 pub(crate) fn arguments(orphan_ladder: StopLadder, open_files: Option<u64>) -> [OsString; 4] {
     let milliseconds = |grace: Duration| grace.as_millis().min(u32::MAX.into()).to_string().into();
     let open_files = open_files.map_or(AS_INHERITED.into(), |limit| limit.to_string().into());
@@ -69,49 +72,49 @@ fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let open_files = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
-    // The guardian itself needs a handful, so it may as well have the agent's limit.
+    // The guardian needs only a few descriptors, so it can use the agent's limit.
     if let Some(limit) = open_files.to_str().and_then(|limit| limit.parse().ok()) {
         open_files::set_soft(limit);
     }
-    agent::stand_apart()?;
+    agent::isolate()?;
     let mut lifeline = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let stdio = lifeline::receive_stdio(&lifeline)?;
     let agent = match agent::start(arguments, stdio) {
         Ok(agent) => agent,
         Err(error) => {
-            return lifeline.write_all(&Event::Failed(error.raw_os_error().unwrap_or(libc::EIO)).encode());
+            return lifeline.write_all(&GuardianEvent::Failed(error.raw_os_error().unwrap_or(libc::EIO)).encode());
         }
     };
     let reaper = reaper::start(agent)?;
-    // From here on nothing is an error: whoever cannot be told does not keep us from clearing up.
-    let _ = lifeline.write_all(&Event::Started(agent.as_raw_pid()).encode());
+    // From here on errors are ignored: a server that cannot be notified must not prevent the cleanup.
+    let _ = lifeline.write_all(&GuardianEvent::Started(agent.as_raw_pid()).encode());
     Guardian { agent, reaper, lifeline: Some(lifeline), ladder: Ladder::new(StopLadder { grace_eof, grace_term }) }
         .watch();
     Ok(())
 }
 
 struct Guardian {
-    /// Also the id of its group.
+    /// Also the id of its process group.
     agent: Pid,
-    /// Says how the agent ended, and by its own end that no child is left.
+    /// Reports how the agent ended. Its end of file means that no child is left.
     reaper: io::PipeReader,
-    /// None once the server is gone.
+    /// `None` once the server is gone.
     lifeline: Option<UnixStream>,
     ladder: Ladder,
 }
 
 impl Guardian {
-    /// Returns when nothing that descends from the agent is left.
+    /// Returns when no descendant of the agent is left.
     fn watch(mut self) {
-        let mut asked = Vec::new();
+        let mut received = Vec::new();
         let mut any_child = true;
-        while any_child || group_lives(self.agent) {
-            let (server_spoke, reaper_spoke) = self.wait(any_child);
-            if reaper_spoke {
-                any_child = self.hear_reaper();
+        while any_child || group_exists(self.agent) {
+            let (from_server, from_reaper) = self.wait(any_child);
+            if from_reaper {
+                any_child = self.on_reaper();
             }
-            if server_spoke {
-                self.hear_server(&mut asked);
+            if from_server {
+                self.on_server(&mut received);
             }
             match self.ladder.due(Instant::now()) {
                 Some(Action::Terminate) => self.terminate(),
@@ -121,7 +124,8 @@ impl Guardian {
         }
     }
 
-    /// Until somebody speaks or the ladder is due.
+    /// Waits for the server, the reaper or the next step of the ladder. Returns whether the server and the reaper have
+    /// sent something.
     fn wait(&self, any_child: bool) -> (bool, bool) {
         let left = self.ladder.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
@@ -129,17 +133,17 @@ impl Guardian {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2);
         fds.extend(self.lifeline.as_ref().map(|lifeline| PollFd::new(lifeline, PollFlags::IN)));
         fds.extend(reaper.map(|reaper| PollFd::new(reaper, PollFlags::IN)));
-        // An interruption looks like silence and is asked again.
+        // After an interruption the caller polls again.
         if rustix::event::poll(&mut fds, timeout.as_ref()).is_err() {
             return (false, false);
         }
-        let mut spoke = fds.iter().map(|fd| !fd.revents().is_empty());
-        let server_spoke = self.lifeline.is_some() && spoke.next().unwrap_or(false);
-        (server_spoke, spoke.next().unwrap_or(false))
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        let from_server = self.lifeline.is_some() && ready.next().unwrap_or(false);
+        (from_server, ready.next().unwrap_or(false))
     }
 
     /// False when the last child is gone.
-    fn hear_reaper(&mut self) -> bool {
+    fn on_reaper(&mut self) -> bool {
         let mut event = [0; EVENT_BYTES];
         if self.reaper.read_exact(&mut event).is_err() {
             return false;
@@ -151,30 +155,30 @@ impl Guardian {
         true
     }
 
-    fn hear_server(&mut self, asked: &mut Vec<u8>) {
+    fn on_server(&mut self, received: &mut Vec<u8>) {
         let Some(lifeline) = &mut self.lifeline else { return };
         let mut bytes = [0; STOP_BYTES];
         match lifeline.read(&mut bytes) {
-            Ok(read @ 1..) => asked.extend_from_slice(&bytes[..read]),
+            Ok(read @ 1..) => received.extend_from_slice(&bytes[..read]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             _ => {
                 self.lifeline = None;
                 self.ladder.stop_as_orphan(Instant::now());
             }
         }
-        while let Some((message, rest)) = asked.split_first_chunk() {
+        while let Some((message, remaining)) = received.split_first_chunk() {
             self.ladder.stop(lifeline::decode_stop(*message), Instant::now());
-            *asked = rest.to_vec();
+            *received = remaining.to_vec();
         }
     }
 
-    /// The agent ends its own children in its own way; what is left of them once it is gone hears it from us.
+    /// The agent ends its own children in its own way. Children that outlive it get the signal from us.
     fn terminate(&self) {
         self.signal_group(Signal::TERM);
         if self.ladder.is_agent_gone() {
             self.signal_descendants(Signal::TERM);
         }
-        // Who is stopped would hear of it only when continued.
+        // A stopped process receives the signal only when it is continued.
         self.signal_group(Signal::CONT);
     }
 
@@ -194,6 +198,6 @@ impl Guardian {
     }
 }
 
-fn group_lives(group: Pid) -> bool {
+fn group_exists(group: Pid) -> bool {
     rustix::process::test_kill_process_group(group) != Err(Errno::SRCH)
 }

@@ -1,7 +1,7 @@
-//! Waits for children, the agent and whoever it left to us, so that none stays a zombie.
+//! Waits for all children, the agent and adopted descendants, so that none stays a zombie.
 //!
-//! Goes out, over a pipe: how the agent ended; then, by the pipe's own end, that no child is left. Nobody can be added
-//! after that: only descendants become children, and there is none.
+//! Goes out, over a pipe: how the agent ended, then end of file when no child is left. No child can appear after that,
+//! because only descendants become children.
 
 use std::io::{self, PipeReader, PipeWriter, Write, pipe};
 
@@ -9,12 +9,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use crate::exit::ExitStatus;
-use crate::lifeline::Event;
+use crate::lifeline::GuardianEvent;
 
-/// It only waits; the default stack would be two megabytes of nothing per agent.
+/// The thread only waits; the default stack would reserve two megabytes per agent.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// A thread because waiting for a child and for a socket cannot be one call without signal handlers.
+/// This is a thread because one call cannot wait for both a child and a socket without signal handlers.
 pub(super) fn start(agent: Pid) -> io::Result<PipeReader> {
     let (reader, writer) = pipe()?;
     std::thread::Builder::new().name("reaper".into()).stack_size(STACK_BYTES).spawn(move || reap(agent, writer))?;
@@ -25,7 +25,7 @@ fn reap(agent: Pid, mut reports: PipeWriter) {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == agent => {
-                let _ = reports.write_all(&Event::Exited(exit_status(status)).encode());
+                let _ = reports.write_all(&GuardianEvent::Exited(exit_status(status)).encode());
             }
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,

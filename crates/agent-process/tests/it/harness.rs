@@ -1,4 +1,4 @@
-//! Starting the fixture's agents, and waiting for what can be seen.
+//! Helpers: start agents of the fixture, and wait for visible results.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,14 +10,14 @@ pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_agent-process-fixture");
 /// Generous: it only decides how long a failing test takes.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Short graces, for agents that will use them up.
+/// Short grace times, for agents that will use them up.
 pub(crate) const QUICK: StopLadder =
     StopLadder { grace_eof: Duration::from_millis(200), grace_term: Duration::from_millis(200) };
 
-/// Graces that only a test that hangs can use up.
+/// Grace times that only a hanging test can use up.
 pub(crate) const PATIENT: StopLadder = StopLadder { grace_eof: DEADLINE, grace_term: DEADLINE };
 
-/// The fixture as an agent, with its temper and arguments.
+/// The fixture as an agent, with its behaviour and arguments.
 pub(crate) fn agent(arguments: &[&str]) -> AgentCommand {
     AgentCommand::new(FIXTURE).args(arguments).guardian(FIXTURE).orphan_ladder(QUICK)
 }
@@ -26,23 +26,23 @@ pub(crate) async fn spawn(arguments: &[&str]) -> AgentProcess {
     AgentProcess::spawn(agent(arguments)).await.unwrap()
 }
 
-/// The value, unless it takes for ever.
+/// The value, or a failed test after the deadline.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future).await.expect("within the deadline")
 }
 
-/// Waits until something can be seen.
+/// Waits until the condition holds.
 pub(crate) async fn until(what: &str, mut seen: impl FnMut() -> bool) {
     let mut look = tokio::time::interval(Duration::from_millis(10));
-    let look_until_seen = async {
+    let poll_until_seen = async {
         while !seen() {
             look.tick().await;
         }
     };
-    assert!(tokio::time::timeout(DEADLINE, look_until_seen).await.is_ok(), "never seen: {what}");
+    assert!(tokio::time::timeout(DEADLINE, poll_until_seen).await.is_ok(), "never seen: {what}");
 }
 
-/// The next line, which has to come.
+/// The next line; its absence fails the test.
 pub(crate) async fn line(reader: &mut LineReader) -> String {
     soon(reader.next_line()).await.unwrap().expect("a line").to_str_lossy().into_owned()
 }
@@ -58,7 +58,7 @@ pub(crate) async fn pids_until_ready(reader: &mut LineReader) -> Vec<u32> {
     }
 }
 
-/// Whether a process is there and not merely waiting to be reaped.
+/// Whether a process exists and is not a zombie.
 pub(crate) fn lives(pid: u32) -> bool {
     std::fs::read(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         let stat = String::from_utf8_lossy(&stat).into_owned();

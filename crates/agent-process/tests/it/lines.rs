@@ -1,4 +1,4 @@
-//! What an agent writes arrives as lines, whatever it writes and however slowly.
+//! The output of an agent arrives as lines, whatever it writes and however slowly.
 
 use agent_process::{AgentProcess, LINE_BYTES_MAX, LineError};
 
@@ -19,11 +19,11 @@ async fn lines_go_in_and_come_out_in_order() {
 }
 
 #[tokio::test]
-async fn half_a_line_survives_a_reader_that_turns_to_something_else() {
+async fn half_a_line_survives_a_cancelled_read() {
     let (mut stdout, stdin, _process) = spawn(&["half-lines"]).await.split();
     stdin.send("abcd").await.unwrap();
     assert_eq!(line(&mut stdout).await, "cd");
-    // The pipe now holds `ab` without a newline; each of these reads is dropped with it in hand.
+    // The pipe now holds `ab` without a newline; each of these reads is dropped after it has read that.
     for _ in 0..1000 {
         tokio::select! {
             biased;
@@ -36,7 +36,7 @@ async fn half_a_line_survives_a_reader_that_turns_to_something_else() {
 }
 
 #[tokio::test]
-async fn a_line_that_breaks_off_comes_last_and_says_so() {
+async fn a_last_line_without_newline_is_marked() {
     let (mut stdout, stdin, _process) = spawn(&["half-lines"]).await.split();
     stdin.send("abcd").await.unwrap();
     stdin.close();
@@ -70,7 +70,7 @@ async fn a_line_over_the_limit_is_an_error_and_the_next_line_arrives() {
 }
 
 #[tokio::test]
-async fn a_line_never_ended_is_an_error_once_and_the_agent_can_still_be_stopped() {
+async fn a_line_without_end_is_an_error_once_and_the_agent_can_still_be_stopped() {
     let command = agent(&["endless-line"]).line_bytes_max(1024 * 1024);
     let (mut stdout, _stdin, process) = AgentProcess::spawn(command).await.unwrap().split();
     assert!(matches!(soon(stdout.next_line()).await, Err(LineError::TooLong(_))));
@@ -92,7 +92,7 @@ async fn a_line_of_500_megabytes_takes_no_more_memory_than_the_limit() {
     assert!(peak_kb < 96 * 1024, "{peak_kb} kB");
 }
 
-/// In a process of its own, whose memory no other test uses.
+/// Runs in its own process, whose memory no other test uses.
 async fn count_lines(arguments: &[&str]) -> [u64; 4] {
     let counted = tokio::process::Command::new(FIXTURE).arg("count-lines").args(arguments).kill_on_drop(true).output();
     let counted = String::from_utf8(soon(counted).await.unwrap().stdout).unwrap();

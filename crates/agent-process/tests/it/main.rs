@@ -1,8 +1,8 @@
-//! Real agents of every temper, under a real guardian.
+//! Agents with every kind of behaviour, under a real guardian.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod faults;
+mod failures;
 mod harness;
 mod lines;
 mod orphans;

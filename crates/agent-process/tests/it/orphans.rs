@@ -1,4 +1,4 @@
-//! Nobody is left behind: not when the server is killed, not when the guardian is.
+//! No process is left behind: not when the server is killed, not when the guardian is.
 
 use std::process::Stdio;
 
@@ -8,10 +8,10 @@ use tokio::process::{Child, Command};
 
 use crate::harness::{FIXTURE, QUICK, kill, line, lives, pids_until_ready, soon, spawn, until};
 
-/// A server with an agent, and the pids of the agent, its guardian and all they started.
-async fn server_with_family(temper: &str) -> (Child, Vec<u32>) {
+/// A server with an agent, and the pids of the agent, its guardian and all their descendants.
+async fn server_with_family(behaviour: &str) -> (Child, Vec<u32>) {
     let mut server = Command::new(FIXTURE)
-        .args(["server", "family", temper])
+        .args(["server", "family", behaviour])
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
@@ -28,8 +28,8 @@ async fn server_with_family(temper: &str) -> (Child, Vec<u32>) {
 
 #[tokio::test]
 async fn when_the_server_is_killed_nothing_that_its_agent_started_survives() {
-    for temper in ["polite", "stubborn"] {
-        let (mut server, tree) = server_with_family(temper).await;
+    for behaviour in ["polite", "stubborn"] {
+        let (mut server, tree) = server_with_family(behaviour).await;
         // The agent, its guardian and four descendants.
         assert_eq!(tree.len(), 6);
         assert!(tree.iter().copied().all(lives));
@@ -52,7 +52,7 @@ async fn when_the_guardian_is_killed_the_agent_and_all_it_started_go_too() {
 async fn when_server_and_guardian_are_killed_together_the_agent_goes_too_and_the_next_server_ends_the_rest() {
     let (mut server, tree) = server_with_family("stubborn").await;
     let [agent, guardian, family @ ..] = &tree[..] else { panic!("{tree:?}") };
-    // Neither can see the other go: both stand still when they are killed.
+    // Both are stopped when they are killed, so neither can notice the end of the other.
     for pid in [server.id().unwrap(), *guardian] {
         let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
@@ -60,9 +60,9 @@ async fn when_server_and_guardian_are_killed_together_the_agent_goes_too_and_the
     kill(*guardian);
     server.kill().await.unwrap();
     until("the agent to be gone", || !lives(*agent)).await;
-    assert!(family.iter().copied().any(lives), "nobody was left behind, so this shows nothing");
+    assert!(family.iter().copied().any(lives), "nothing was left behind, so this proves nothing");
 
-    // An agent of another server is none of its business.
+    // It must not touch an agent of another server.
     let (mut stdout, stdin, process) = spawn(&["echo"]).await.split();
     let next = Command::new(FIXTURE).arg("end-leftovers").output();
     assert!(soon(next).await.unwrap().status.success());
@@ -82,7 +82,7 @@ async fn when_an_agent_dies_what_it_started_does_not_outlive_it() {
 }
 
 #[tokio::test]
-async fn a_guardian_stays_at_its_post_when_asked_to_leave() {
+async fn a_guardian_ignores_a_request_to_exit() {
     let (mut stdout, stdin, process) = spawn(&["echo"]).await.split();
     let guardian = rustix::process::Pid::from_raw(process.guardian_pid().cast_signed()).unwrap();
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT, rustix::process::Signal::HUP] {
@@ -104,7 +104,7 @@ async fn a_frozen_guardian_does_not_keep_its_agent_alive() {
 }
 
 #[tokio::test]
-async fn an_agent_hears_the_signals_that_its_guardian_does_not() {
+async fn an_agent_receives_the_signals_that_its_guardian_ignores() {
     let process = spawn(&["deaf"]).await.handle;
     let pid = rustix::process::Pid::from_raw(process.pid().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -112,7 +112,7 @@ async fn an_agent_hears_the_signals_that_its_guardian_does_not() {
 }
 
 #[tokio::test]
-async fn a_frozen_agent_is_terminated_all_the_same() {
+async fn a_frozen_agent_is_terminated_too() {
     let process = spawn(&["deaf"]).await.handle;
     let pid = rustix::process::Pid::from_raw(process.pid().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();

@@ -1,4 +1,4 @@
-//! Agents that read their stdin late, never, or no longer.
+//! Agents that read their stdin late or never, or stop reading it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use agent_process::{AgentProcess, ExitStatus, QUEUE_BYTES_MAX, SendError};
 use crate::harness::{DEADLINE, PATIENT, QUICK, agent, line, soon, spawn, until};
 
 #[tokio::test]
-async fn an_agent_that_stops_reading_is_an_error_and_not_memory() {
+async fn an_agent_that_stops_reading_causes_an_error_and_not_growing_memory() {
     let command = agent(&["deaf"]).stdin_patience(Duration::from_millis(200));
     let (_stdout, stdin, process) = AgentProcess::spawn(command).await.unwrap().split();
     let mut accepted_bytes = 0;
@@ -25,8 +25,8 @@ async fn an_agent_that_stops_reading_is_an_error_and_not_memory() {
 }
 
 #[tokio::test]
-async fn a_full_stdin_does_not_hold_up_the_reader() {
-    // Both pipes are full at once here: the echo cannot write before we read, nor read before it has written.
+async fn a_full_stdin_does_not_block_the_reader() {
+    // Both pipes are full here: the echo cannot write before we read, and cannot read before it has written.
     let (mut stdout, stdin, _process) = spawn(&["echo"]).await.split();
     let sent = "x".repeat(1_000_000);
     let send = async {
@@ -70,7 +70,7 @@ async fn writing_to_an_agent_that_is_gone_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_sender_that_waits_for_a_stalled_agent_hears_that_it_is_gone() {
+async fn a_sender_that_waits_for_a_stalled_agent_fails_when_the_agent_is_gone() {
     let (_stdout, stdin, process) = spawn(&["deaf"]).await.split();
     let fill = async {
         loop {
@@ -93,7 +93,7 @@ async fn a_cancelled_send_leaves_no_half_line() {
             sent = stdin.send(long) => sent.unwrap(),
             () = tokio::task::yield_now() => {}
         }
-        // Nothing is read meanwhile, so the queue is full and later ones are given up.
+        // Nothing reads in the meantime, so the queue is full and later lines are cancelled.
     }
     stdin.close();
     let mut whole = 0;

@@ -1,11 +1,11 @@
-//! The ladder: polite agents leave at its top, the others further down; none stays.
+//! The stop ladder: polite agents exit at its first step, the others later; none stays.
 
 use agent_process::{ExitStatus, StopLadder};
 
 use crate::harness::{DEADLINE, PATIENT, QUICK, line, lives, pids_until_ready, soon, spawn, until};
 
 #[tokio::test]
-async fn an_agent_that_leaves_when_its_stdin_ends_is_not_signalled() {
+async fn an_agent_that_exits_when_its_stdin_ends_is_not_signalled() {
     let process = spawn(&["silent"]).await.handle;
     assert!(soon(process.stop(PATIENT)).await.is_success());
     assert!(!lives(process.pid()) && !lives(process.guardian_pid()));
@@ -35,7 +35,7 @@ async fn a_stop_that_takes_too_long_can_be_made_a_kill() {
 }
 
 #[tokio::test]
-async fn a_stop_goes_on_when_nobody_waits_for_it() {
+async fn a_stop_continues_when_its_caller_is_cancelled() {
     let (mut stdout, _stdin, process) = spawn(&["stubborn"]).await.split();
     line(&mut stdout).await;
     tokio::select! {
@@ -47,13 +47,13 @@ async fn a_stop_goes_on_when_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_stopped_agent_that_still_has_to_say_much_is_not_held_up_by_a_reader_that_does_not_read() {
+async fn a_stopping_agent_with_much_output_is_not_blocked_by_a_reader_that_does_not_read() {
     let (_stdout, _stdin, process) = spawn(&["flood-after-stdin", "10000000"]).await.split();
     assert!(soon(process.stop(PATIENT)).await.is_success());
 }
 
 #[tokio::test]
-async fn a_reader_that_reads_gets_all_that_a_stopped_agent_still_says() {
+async fn a_reader_gets_all_output_of_a_stopping_agent() {
     let (mut stdout, _stdin, process) = spawn(&["flood-after-stdin", "10000000"]).await.split();
     let read = async {
         let mut lines = 0;
@@ -68,27 +68,27 @@ async fn a_reader_that_reads_gets_all_that_a_stopped_agent_still_says() {
 }
 
 #[tokio::test]
-async fn an_agent_whose_reader_was_dropped_is_not_held_up() {
+async fn an_agent_whose_reader_was_dropped_is_not_blocked() {
     let (stdout, _stdin, process) = spawn(&["flood", "10000000"]).await.split();
     drop(stdout);
     assert!(soon(process.exited()).await.is_success());
 }
 
 #[tokio::test]
-async fn everything_an_agent_started_goes_with_it() {
-    for temper in ["polite", "stubborn"] {
-        let (mut stdout, _stdin, process) = spawn(&["family", temper]).await.split();
+async fn all_descendants_of_an_agent_end_with_it() {
+    for behaviour in ["polite", "stubborn"] {
+        let (mut stdout, _stdin, process) = spawn(&["family", behaviour]).await.split();
         let family = pids_until_ready(&mut stdout).await;
         assert_eq!(family.len(), 4);
         assert!(family.iter().copied().all(lives));
         soon(process.stop(QUICK)).await;
         let left: Vec<u32> = family.into_iter().filter(|pid| lives(*pid)).collect();
-        assert!(left.is_empty(), "{temper}: {left:?}");
+        assert!(left.is_empty(), "{behaviour}: {left:?}");
     }
 }
 
 #[tokio::test]
-async fn dropping_every_handle_ends_the_agent_and_all_it_started() {
+async fn dropping_every_handle_ends_the_agent_and_its_descendants() {
     let process = spawn(&["family", "stubborn"]).await;
     let (mut stdout, stdin, handle) = process.split();
     let mut family = pids_until_ready(&mut stdout).await;

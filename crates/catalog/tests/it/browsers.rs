@@ -1,4 +1,4 @@
-//! The browsers that were let in, as they are kept.
+//! The browsers that were admitted, as they are saved.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -37,15 +37,15 @@ fn the_list_comes_back_as_it_was_kept_with_fields_of_later_builds() {
     };
     catalog.save_browsers(&list).unwrap();
     assert_eq!(fs::metadata(home.data().join("browsers.json")).unwrap().permissions().mode() & 0o777, 0o600);
-    let mut kept = home.json("browsers.json");
-    assert_eq!(kept["version"], 1);
-    kept["later"] = "kept".into();
-    kept["browsers"][1]["colour"] = "red".into();
-    home.write("browsers.json", &kept.to_string());
+    let mut saved = home.json("browsers.json");
+    assert_eq!(saved["version"], 1);
+    saved["later"] = "saved".into();
+    saved["browsers"][1]["colour"] = "red".into();
+    home.write("browsers.json", &saved.to_string());
     let (list, notices) = read(&catalog);
     assert_eq!((list.browsers.len(), notices.len()), (2, 0));
     catalog.save_browsers(&list).unwrap();
-    assert_eq!(home.json("browsers.json"), kept);
+    assert_eq!(home.json("browsers.json"), saved);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn an_entry_that_cannot_be_read_is_left_out_and_the_file_as_it_was_is_kept() {
     assert!(list.browsers[1].label.chars().count() == 80 && !list.browsers[1].label.contains('\u{1b}'));
     assert!(notices.len() == 1 && notices[0].contains("5 entries"), "{notices:?}");
     assert_eq!(home.read(&home.one_named("browsers.json.damaged-")), text);
-    assert_eq!(read(&catalog).1, Vec::<String>::new(), "said once");
+    assert_eq!(read(&catalog).1, Vec::<String>::new(), "reported once");
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn the_list_of_agents_is_handed_over_as_it_is() {
 }
 
 #[test]
-fn a_project_moved_by_hand_in_the_file_keeps_its_sessions() {
+fn a_project_moved_in_the_file_by_the_user_keeps_its_sessions() {
     let home = Home::new();
     home.write(
         "projects.json",

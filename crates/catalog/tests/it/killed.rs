@@ -36,21 +36,22 @@ fn whenever_it_is_killed_the_files_are_whole_and_hold_every_confirmed_change() {
     }
 }
 
-/// The last step that each worker said was confirmed.
+/// The last step that each worker reported was confirmed.
 fn churn_and_kill(home: &Home) -> BTreeMap<(String, u64), u64> {
     let root = home.directory("code");
     let mut child =
         Command::new(fixture_program()).arg(home.data()).args(["churn", &root]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let random = RandomState::new().hash_one(0);
-    let mut said: Vec<_> = lines.by_ref().take(10 + (random % 80) as usize).map(Result::unwrap).collect();
+    let mut reported: Vec<_> = lines.by_ref().take(10 + (random % 80) as usize).map(Result::unwrap).collect();
     // Anywhere in the writes that follow, not always right after an answer.
     std::thread::park_timeout(Duration::from_micros(random % 5000));
     child.kill().unwrap();
     child.wait().unwrap();
-    said.extend(lines.map_while(Result::ok));
+    reported.extend(lines.map_while(Result::ok));
     // A line that was cut off in the middle confirms nothing.
-    said.iter()
+    reported
+        .iter()
         .filter_map(|line| serde_json::from_str::<(String, u64, u64)>(line).ok())
         .map(|(kind, worker, step)| ((kind, worker), step))
         .collect()

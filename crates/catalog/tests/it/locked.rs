@@ -5,7 +5,7 @@ use catalog::{Catalog, CatalogError};
 use crate::support::{Fixture, Home};
 
 #[test]
-fn a_second_server_is_refused_and_told_who_the_first_is() {
+fn a_second_server_is_refused_with_the_address_of_the_first() {
     let home = Home::new();
     let mut first = Fixture::serve(&home.data());
     let before = Catalog::open(&home.data()).unwrap_err();

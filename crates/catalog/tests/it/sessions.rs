@@ -1,7 +1,7 @@
 //! Session records: listing, archiving, names, times.
 
 use catalog::{Catalog, CatalogError, SessionRecord, TurnEnd, Unseen, UnseenKind};
-use protocol::{ErrorCode, Project};
+use protocol::{AgentSessionId, ErrorCode, Project};
 use serde_json::Map;
 
 use crate::support::{Home, at, eventually, project_id, session_id};
@@ -96,26 +96,53 @@ async fn tc_1_3a_a_removed_project_keeps_its_sessions_and_they_are_back_when_it_
 }
 
 #[tokio::test]
-async fn title_first_prompt_options_and_new_id_are_on_the_disk_when_they_are_confirmed() {
+async fn title_first_prompt_options_and_the_agents_new_id_are_on_the_disk_when_they_are_confirmed() {
     let home = Home::new();
     let catalog = home.open();
     let project = project(&home, &catalog).await;
     add(&catalog, &project, "codex:a", 1).await;
-    let (old, new) = (session_id("codex:a"), session_id("codex:z"));
-    catalog.set_title(&old, "Fix auth bug").await.unwrap();
-    catalog.mark_prompted(&old).await.unwrap();
-    catalog.set_options(&old, [("mode".into(), "plan".into())].into()).await.unwrap();
-    catalog.turn_ended(&old, at(7000));
-    assert_eq!(home.json("sessions.json")["sessions"][0]["prompted"], true);
-    catalog.change_id(&old, &new).await.unwrap();
-    assert_eq!(catalog.session(&old), None);
-    let kept = &home.json("sessions.json")["sessions"][0];
-    assert_eq!(kept["id"], "codex:z");
-    assert_eq!((&kept["title"], &kept["chosenOptions"]["mode"]), (&"Fix auth bug".into(), &"plan".into()));
-    assert_eq!(kept["prompted"], false, "under its new id it was given no message yet");
-    assert_eq!(kept["lastActiveAt"], "1970-01-01T00:00:07.000Z");
-    assert_eq!(catalog.session(&new).unwrap().last_active_at, at(7000));
-    assert_eq!(listed(&catalog, &project), ["codex:z"]);
+    let (id, new) = (session_id("codex:a"), AgentSessionId::parse("z").unwrap());
+    catalog.set_title(&id, "Fix auth bug").await.unwrap();
+    catalog.mark_prompted(&id).await.unwrap();
+    catalog.set_options(&id, [("mode".into(), "plan".into())].into()).await.unwrap();
+    catalog.turn_ended(&id, at(7000));
+    let saved = home.json("sessions.json");
+    assert_eq!(saved["sessions"][0]["prompted"], true);
+    assert_eq!(saved["sessions"][0].get("agentSessionId"), None, "absent: it is the id's own part");
+    catalog.set_agent_session_id(&id, &new).await.unwrap();
+    let saved = &home.json("sessions.json")["sessions"][0];
+    assert_eq!((&saved["id"], &saved["agentSessionId"]), (&"codex:a".into(), &"z".into()), "our id stays");
+    assert_eq!((&saved["title"], &saved["chosenOptions"]["mode"]), (&"Fix auth bug".into(), &"plan".into()));
+    assert_eq!(saved["prompted"], false, "the agent was given no message under its new id yet");
+    assert_eq!(saved["lastActiveAt"], "1970-01-01T00:00:07.000Z");
+    assert_eq!(catalog.session(&id).unwrap().last_active_at, at(7000));
+    assert_eq!(catalog.session(&id).unwrap().current_agent_id(), new);
+    assert_eq!(listed(&catalog, &project), ["codex:a"]);
+    catalog.mark_prompted(&id).await.unwrap();
+    catalog.set_agent_session_id(&id, &new).await.unwrap();
+    assert!(catalog.session(&id).unwrap().prompted, "the same id again changes nothing");
+    catalog.set_agent_session_id(&id, &id.agent_session_id()).await.unwrap();
+    assert_eq!(home.json("sessions.json")["sessions"][0].get("agentSessionId"), None);
+}
+
+#[tokio::test]
+async fn an_id_of_the_agent_belongs_to_one_session() {
+    let home = Home::new();
+    let catalog = home.open();
+    let project = project(&home, &catalog).await;
+    for (id, at) in [("codex:a", 1), ("codex:b", 2), ("other:c", 3)] {
+        add(&catalog, &project, id, at).await;
+    }
+    let (a, b, other) = (session_id("codex:a"), session_id("codex:b"), session_id("other:c"));
+    let refused = catalog.set_agent_session_id(&b, &a.agent_session_id()).await;
+    assert!(matches!(refused, Err(CatalogError::SessionExists(taken)) if taken == a));
+    let shared = AgentSessionId::parse("z").unwrap();
+    catalog.set_agent_session_id(&a, &shared).await.unwrap();
+    assert!(catalog.set_agent_session_id(&b, &shared).await.is_err());
+    assert_eq!(catalog.session(&b).unwrap().current_agent_id(), b.agent_session_id());
+    // Another agent has ids of its own, and an id that is no longer used is free.
+    catalog.set_agent_session_id(&other, &shared).await.unwrap();
+    catalog.set_agent_session_id(&b, &a.agent_session_id()).await.unwrap();
 }
 
 #[tokio::test]
@@ -129,7 +156,7 @@ async fn a_change_to_a_session_nobody_knows_is_refused() {
         catalog.set_title(&nobody, "x").await,
         catalog.mark_prompted(&nobody).await,
         catalog.set_options(&nobody, Default::default()).await,
-        catalog.change_id(&nobody, &session_id("codex:new")).await,
+        catalog.set_agent_session_id(&nobody, &AgentSessionId::parse("new").unwrap()).await,
     ];
     for result in results {
         assert_eq!(result.unwrap_err().code(), ErrorCode::SessionNotFound);
@@ -148,8 +175,6 @@ async fn an_id_belongs_to_one_session_and_a_session_to_a_known_project() {
     add(&catalog, &project, "codex:b", 2).await;
     let twin = SessionRecord::new(session_id("codex:a"), project.id.clone(), at(3));
     assert!(matches!(catalog.add_session(twin).await, Err(CatalogError::SessionExists(_))));
-    let taken = catalog.change_id(&session_id("codex:a"), &session_id("codex:b")).await;
-    assert!(matches!(taken, Err(CatalogError::SessionExists(_))));
     let stray = SessionRecord::new(session_id("codex:c"), project_id("unknown"), at(3));
     assert!(matches!(catalog.add_session(stray).await, Err(CatalogError::ProjectNotFound(_))));
     assert_eq!(listed(&catalog, &project), ["codex:b", "codex:a"]);
@@ -199,9 +224,9 @@ async fn what_a_session_works_on_is_kept_until_it_is_answered() {
     assert_eq!((record.unanswered.as_deref(), record.last_active_at), (Some("Fix the tests, please"), at(1000)));
     catalog.turn_ended(&id, at(500));
     catalog.flush().await.unwrap();
-    let kept = &home.json("sessions.json")["sessions"][0];
-    assert_eq!(kept.get("unanswered"), None);
-    assert_eq!(kept["lastActiveAt"], "1970-01-01T00:00:01.000Z", "never back");
+    let saved = &home.json("sessions.json")["sessions"][0];
+    assert_eq!(saved.get("unanswered"), None);
+    assert_eq!(saved["lastActiveAt"], "1970-01-01T00:00:01.000Z", "never back");
 }
 
 /// Issue 17: unread marks were lost with the server.
@@ -226,8 +251,8 @@ async fn an_end_that_nobody_has_seen_is_kept_until_somebody_looks() {
     assert_eq!(last.end, TurnEnd::error("X", "x"));
     catalog.set_unseen(&id, None);
     catalog.flush().await.unwrap();
-    let kept = &home.json("sessions.json")["sessions"][0];
-    assert_eq!((kept.get("unseen"), kept["lastActiveAt"].as_str()), (None, Some("1970-01-01T00:00:02.000Z")));
+    let saved = &home.json("sessions.json")["sessions"][0];
+    assert_eq!((saved.get("unseen"), saved["lastActiveAt"].as_str()), (None, Some("1970-01-01T00:00:02.000Z")));
     drop(catalog);
 
     // A later build may know other ends; its record is read all the same.
@@ -240,8 +265,8 @@ async fn an_end_that_nobody_has_seen_is_kept_until_somebody_looks() {
     catalog.turn_begins(&id, at(3000), "Again");
     catalog.turn_ended_with(&id, at(4000), TurnEnd::Completed, None, None);
     catalog.flush().await.unwrap();
-    let kept = &home.json("sessions.json")["sessions"][0]["lastTurn"];
-    assert_eq!((kept["mood"].as_str(), kept["end"]["status"].as_str()), (Some("good"), Some("completed")));
+    let saved = &home.json("sessions.json")["sessions"][0]["lastTurn"];
+    assert_eq!((saved["mood"].as_str(), saved["end"]["status"].as_str()), (Some("good"), Some("completed")));
 }
 
 #[tokio::test]

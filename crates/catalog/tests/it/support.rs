@@ -24,7 +24,7 @@ impl Home {
         Self { root: tempfile::tempdir().unwrap() }
     }
 
-    /// With every symlink on the way resolved, as projects are kept.
+    /// With every symlink on the way resolved, as projects are saved.
     pub(crate) fn root(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap()
     }
@@ -103,7 +103,7 @@ pub(crate) struct Fixture {
     child: Child,
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// What it said when it had opened the catalog, or failed to.
+    /// What it reported when it had opened the catalog, or failed to.
     pub(crate) greeting: Value,
 }
 

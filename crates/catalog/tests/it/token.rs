@@ -48,6 +48,6 @@ fn an_empty_or_broken_token_file_never_opens_the_door_and_is_reported() {
         let aside = home.one_named("token.damaged-");
         assert_eq!(home.read(&aside), broken);
         assert!(notices.len() == 1 && notices[0].contains(&aside), "{notices:?}");
-        assert_eq!(self::token(&home), token, "the new one stays, and nothing more is said");
+        assert_eq!(self::token(&home), token, "the new one stays, and nothing more is reported");
     }
 }

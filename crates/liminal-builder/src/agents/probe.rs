@@ -12,7 +12,7 @@ pub(super) async fn probe(provider: Arc<dyn Provider>, directory: &Path, command
     if !info.installed {
         return missing(info);
     }
-    let tried = provider.try_out(directory).await;
+    let tried = provider.probe(directory).await;
     provider.shutdown().await;
     let program = info.program.unwrap_or_else(|| command_line.to_owned());
     match tried {

@@ -84,7 +84,7 @@ impl Server {
                 body: body.to_vec(),
             })
         };
-        // The connection has to be driven for the exchange to go on. How it ends says nothing that the exchange does not.
+        // The connection has to be driven for the request to proceed. Its end says no more than the request's result.
         let (answer, _) = tokio::join!(exchange, connection);
         answer.map_err(|error| self.lost(&error))
     }

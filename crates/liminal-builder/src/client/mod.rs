@@ -6,12 +6,12 @@
 mod http;
 mod window;
 
-use catalog::{DirectoryState, Visit};
+use catalog::{DirectoryState, Inspection};
 use tokio::net::TcpStream;
 
 use crate::commands::{Exit, Failure};
 
-pub(crate) use window::{Heard, Kind, Window};
+pub(crate) use window::{Kind, ReceivedFrame, Window};
 
 /// A server that runs.
 #[derive(Debug)]
@@ -22,10 +22,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server that holds this data directory. The secret is for it alone: the lock proves that it is the one that
-    /// wrote the address, so that nobody who took the port of a dead server is ever given the secret.
-    pub(crate) fn find(visit: &Visit) -> Result<Self, Failure> {
-        // What others could have put there may lead anywhere.
+    /// The server that holds this data directory. Only it may get the secret: the lock proves that it wrote the
+    /// address, so a program that took the port of a dead server never gets the secret.
+    pub(crate) fn find(visit: &Inspection) -> Result<Self, Failure> {
+        // A file that others could write may point anywhere.
         if let Ok(DirectoryState::Refused(error)) = visit.directory_state() {
             let advice = error.advice().unwrap_or_default();
             return Err(Failure::new("STORAGE_FAILED", error.to_string()).with_detail(advice));

@@ -16,7 +16,7 @@ use crate::commands::Failure;
 /// The history of a session comes in one message.
 const MESSAGE_BYTES_MAX: usize = 1024 * 1024 * 1024;
 
-/// How texts that grow are told.
+/// How growing texts are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The whole text each time: the contract that is documented for scripts.
@@ -32,9 +32,9 @@ pub(crate) struct Window {
     requests: u64,
 }
 
-/// A frame, as it was written and as it was meant.
+/// A frame, as text and parsed.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedFrame {
     pub(crate) text: Utf8Bytes,
     pub(crate) frame: ServerFrame,
 }
@@ -64,7 +64,7 @@ impl Server {
 }
 
 impl Window {
-    /// Asks and does not wait. Returns the `requestId` that the answer will repeat.
+    /// Sends a request without waiting. Returns the `requestId` that the answer will repeat.
     pub(crate) async fn ask(&mut self, message: &ClientMessage) -> Result<String, Failure> {
         self.requests += 1;
         let id = format!("c{}", self.requests);
@@ -76,28 +76,28 @@ impl Window {
         }
     }
 
-    /// Asks and waits for the answer; what comes before it is passed over.
-    pub(crate) async fn call(&mut self, message: &ClientMessage) -> Result<Heard, Failure> {
+    /// Sends a request and waits for the answer; frames before it are skipped.
+    pub(crate) async fn call(&mut self, message: &ClientMessage) -> Result<ReceivedFrame, Failure> {
         let id = self.ask(message).await?;
         loop {
-            let heard = self.next().await?;
-            if heard.frame.request_id.as_deref() != Some(&id) {
+            let received = self.next().await?;
+            if received.frame.request_id.as_deref() != Some(&id) {
                 continue;
             }
-            return match heard.frame.message {
+            return match received.frame.message {
                 ServerMessage::Error(error) => Err(error.into()),
-                _ => Ok(heard),
+                _ => Ok(received),
             };
         }
     }
 
-    /// The next frame we understand. A newer server may send others. May be dropped while it waits: nothing is lost.
-    pub(crate) async fn next(&mut self) -> Result<Heard, Failure> {
+    /// The next frame we understand. A newer server may send others. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Result<ReceivedFrame, Failure> {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
                     if let Ok(frame) = serde_json::from_str(&text) {
-                        return Ok(Heard { text, frame });
+                        return Ok(ReceivedFrame { text, frame });
                     }
                 }
                 Some(Ok(Message::Close(frame))) => {

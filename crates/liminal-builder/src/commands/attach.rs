@@ -1,4 +1,5 @@
-//! `attach`: a conversation, from its beginning or its newest part, and on as it goes. Ctrl-C leaves; nothing is ended.
+//! `attach`: shows a conversation, from its beginning or its newest part, and follows it. Ctrl-C exits; nothing is
+//! stopped.
 
 use std::process::ExitCode;
 
@@ -15,11 +16,11 @@ pub(crate) struct Args {
     /// The session: its id, or enough of it
     session: String,
 
-    /// Leave when no turn runs any more, with the exit status that `send` would have
+    /// Exit when no turn runs any more, with the exit status that `send` would have
     #[arg(long, short)]
     wait: bool,
 
-    /// Print what the server says of the session, one JSON object per line, as documented for the WebSocket
+    /// Print the server's messages of the session, one JSON object per line, as documented for the WebSocket
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -29,13 +30,13 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     let session_id = resolve(&mut window, &args.session).await?;
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-    let past = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
+    let history = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
     // Under the id it has now: opening may have given it another.
-    let ServerMessage::SessionHistory { session_id, turns, .. } = &past.frame.message else {
+    let ServerMessage::SessionHistory { session_id, turns, .. } = &history.frame.message else {
         return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));
     };
     let mut follower = Follower::of_conversation(session_id.clone(), args.json);
-    follower.take(&past)?;
+    follower.take(&history)?;
     let last = turns.last().map_or(TurnRecordStatus::Completed, |turn| turn.status);
     if args.wait && last != TurnRecordStatus::Running {
         follower.finish()?;
@@ -46,15 +47,15 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
         });
     }
     loop {
-        let heard = tokio::select! {
-            heard = window.next() => heard?,
+        let received = tokio::select! {
+            received = window.next() => received?,
             _ = interrupts.recv() => {
                 follower.finish()?;
                 return Ok(Exit::Interrupted.into());
             }
         };
-        follower.take(&heard)?;
-        let ended = any_turn_end(&heard.frame.message, follower.session()).filter(|_| args.wait);
+        follower.take(&received)?;
+        let ended = any_turn_end(&received.frame.message, follower.session()).filter(|_| args.wait);
         let Some(ended) = ended else { continue };
         follower.finish()?;
         window.call(&ClientMessage::SessionSeen { session_id: follower.session().clone() }).await?;

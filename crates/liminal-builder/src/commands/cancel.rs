@@ -30,7 +30,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failure> {
     let mut window = server.window(Kind::Plain).await?;
     let session = resolve(&mut window, &args.session).await?;
-    // The answer is the end of the turn, or a plain word that none was running.
+    // The answer is the end of the turn, or the report that none was running.
     let cancel = ClientMessage::SessionCancel { session_id: session.clone() };
     let answer = tokio::time::timeout(Duration::from_secs(args.timeout), window.call(&cancel)).await;
     let message = answer.unwrap_or_else(|_| Err(still_working(args.timeout)))?.frame.message;
@@ -49,7 +49,7 @@ fn still_working(seconds: u64) -> Failure {
     let code = ErrorCode::TurnInProgress;
     Failure::new(code.as_str(), code.message(""))
         .with_detail(format!(
-            "It was told to stop and has not done so within {seconds} s. `liminal-builder attach --wait` shows when it \
+            "It was asked to stop and has not done so within {seconds} s. `liminal-builder attach --wait` shows when it \
              does."
         ))
         .with_exit(Exit::Busy)

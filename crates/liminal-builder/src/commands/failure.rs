@@ -51,7 +51,7 @@ impl Failure {
         self
     }
 
-    /// What to do, or what the agent or the system said.
+    /// What to do, or what the agent or the system reported.
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into()).filter(|detail| !detail.is_empty());
         self
@@ -73,9 +73,9 @@ impl Failure {
         &self.message
     }
 
-    /// Tells it, to the person or to the script, and gives the code to leave with.
-    pub(crate) fn tell(self, as_json: bool) -> ExitCode {
-        // Whoever wanted to know has left. The answer cannot be written, so there is nobody to tell that either.
+    /// Reports the failure to the person or the script, and returns the exit code.
+    pub(crate) fn report(self, as_json: bool) -> ExitCode {
+        // The reader has closed the pipe. The answer cannot be written, and neither can this error.
         let _ = match (self.exit, as_json) {
             (Exit::ReaderGone, _) => Ok(()),
             (_, true) => Stream::Out.line(&self.to_json().to_string()),

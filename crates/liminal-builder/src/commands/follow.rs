@@ -1,10 +1,10 @@
-//! Follows one session: each frame about it is shown, as text for a person or as it came for a script.
+//! Follows one session: shows each of its frames, as text for a person or unchanged for a script.
 
 use protocol::{Attention, ServerMessage, SessionId, TurnEvent, TurnId, TurnStatus};
 
 use super::failure::Failure;
 use super::transcript::Transcript;
-use crate::client::Heard;
+use crate::client::ReceivedFrame;
 use crate::terminal::{Stream, Style};
 
 /// How a turn ended.
@@ -30,51 +30,49 @@ impl Follower {
         Self { session, transcript: (!as_json).then_some(transcript), attention: Attention::Idle }
     }
 
-    /// Shows what both sides say.
+    /// Shows the messages of both sides.
     pub(crate) fn of_conversation(session: SessionId, as_json: bool) -> Self {
         Self { session, transcript: (!as_json).then(Transcript::conversation), attention: Attention::Idle }
     }
 
-    /// It may change: an agent can go on under another id.
     pub(crate) fn session(&self) -> &SessionId {
         &self.session
     }
 
-    pub(crate) fn take(&mut self, heard: &Heard) -> Result<(), Failure> {
-        let message = &heard.frame.message;
-        if about(message) != Some(&self.session) {
+    pub(crate) fn take(&mut self, received: &ReceivedFrame) -> Result<(), Failure> {
+        let message = &received.frame.message;
+        if session_of(message) != Some(&self.session) {
             return Ok(());
         }
         match &mut self.transcript {
-            None => Stream::Out.line(&heard.text)?,
+            None => Stream::Out.line(&received.text)?,
             Some(transcript) => match message {
-                ServerMessage::SessionHistory { entries, turns, more, .. } => transcript.past(entries, turns, *more)?,
+                ServerMessage::SessionHistory { entries, turns, more, .. } => {
+                    transcript.history(entries, turns, *more)?
+                }
                 ServerMessage::SessionUpsert { payload, .. } => transcript.show(payload)?,
                 ServerMessage::SessionTurn { payload, .. } => transcript.turn(payload)?,
                 ServerMessage::SessionState { state, .. } => {
                     let before = std::mem::replace(&mut self.attention, state.attention);
                     if state.attention == Attention::NeedsPermission && before != Attention::NeedsPermission {
                         let asked = state.reason.as_deref().unwrap_or("a permission");
-                        transcript.say(Style::Warn, &format!("Waits for you: {asked} (answer it in the page)"))?;
+                        transcript.print(Style::Warn, &format!("Waits for you: {asked} (answer it in the page)"))?;
                     }
                 }
                 ServerMessage::SessionFacts { facts, .. } => {
                     facts.plan.as_deref().map_or(Ok(()), |plan| transcript.plan(plan))?;
                 }
-                ServerMessage::Error(error) => transcript.say(Style::Bad, &error.message)?,
+                ServerMessage::Error(error) => transcript.print(Style::Bad, &error.message)?,
                 _ => {}
             },
-        }
-        if let ServerMessage::SessionRenamed { new_session_id, .. } = message {
-            self.session = new_session_id.clone();
         }
         Ok(())
     }
 
-    /// Words of our own.
-    pub(crate) fn say(&mut self, style: Style, text: &str) -> Result<(), Failure> {
+    /// A message of our own.
+    pub(crate) fn print(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         match &mut self.transcript {
-            Some(transcript) => transcript.say(style, text),
+            Some(transcript) => transcript.print(style, text),
             None => Ok(()),
         }
     }
@@ -85,7 +83,7 @@ impl Follower {
     }
 }
 
-/// How this turn of this session ended, if that is what is said.
+/// How this turn of this session ended, if the message says so.
 pub(crate) fn turn_end(message: &ServerMessage, session: &SessionId, turn: &TurnId) -> Option<Ended> {
     let ServerMessage::SessionTurn { payload, .. } = message else { return None };
     any_turn_end(message, session).filter(|_| payload.turn_id() == turn)
@@ -104,14 +102,13 @@ pub(crate) fn any_turn_end(message: &ServerMessage, session: &SessionId) -> Opti
 }
 
 /// The session a message is about.
-fn about(message: &ServerMessage) -> Option<&SessionId> {
+fn session_of(message: &ServerMessage) -> Option<&SessionId> {
     match message {
         ServerMessage::SessionHistory { session_id, .. }
         | ServerMessage::SessionUpsert { session_id, .. }
         | ServerMessage::SessionTurn { session_id, .. }
         | ServerMessage::SessionArchived { session_id }
         | ServerMessage::SessionRestored { session_id, .. }
-        | ServerMessage::SessionRenamed { session_id, .. }
         | ServerMessage::SessionTitleUpdated { session_id, .. }
         | ServerMessage::SessionState { session_id, .. }
         | ServerMessage::SessionFacts { session_id, .. } => Some(session_id),

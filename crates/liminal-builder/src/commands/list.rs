@@ -64,7 +64,7 @@ fn to_text(all: &All) -> String {
             text += &format!("  {}\n", Stream::Out.paint(Style::Dim, "No sessions yet"));
         }
         for session in sessions {
-            let (state, style) = words(session.state.attention);
+            let (state, style) = label(session.state.attention);
             let state = format!("{state:STATE_WIDTH$}");
             let state = style.map_or(state.as_str().into(), |style| Stream::Out.paint(style, &state));
             let title = one_line(&session.title, TITLE_WIDTH);
@@ -75,7 +75,7 @@ fn to_text(all: &All) -> String {
     text
 }
 
-fn words(attention: Attention) -> (&'static str, Option<Style>) {
+fn label(attention: Attention) -> (&'static str, Option<Style>) {
     match attention {
         Attention::NeedsPermission => ("needs permission", Some(Style::Warn)),
         Attention::Error => ("error", Some(Style::Bad)),
@@ -88,7 +88,7 @@ fn words(attention: Attention) -> (&'static str, Option<Style>) {
     }
 }
 
-/// As the sidebar says it: now, 4m, 2h, 2d, 1w.
+/// As the sidebar shows it: now, 4m, 2h, 2d, 1w.
 pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
     let minutes = (now.unix_ms() - then.unix_ms()).max(0) / 60_000;
     match minutes {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_told_as_in_the_sidebar() {
+    fn ages_are_shown_as_in_the_sidebar() {
         let ago = |minutes: i64| age(Timestamp::from_unix_ms(0), Timestamp::from_unix_ms(minutes * 60_000));
         assert_eq!([ago(0), ago(4), ago(125), ago(3000), ago(10_081)], ["now", "4m", "2h", "2d", "1w"]);
         assert_eq!(ago(-5), "now", "another machine's clock may be ahead");

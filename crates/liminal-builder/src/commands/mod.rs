@@ -1,8 +1,8 @@
 //! What can be done from the command line, one file per command.
 //!
-//! Comes in: a parsed command line. Goes out: an answer on standard output (text for people, JSON with `--json`), words
-//! beside it on standard error, and an exit code. Every command but `doctor` asks the running server and decides nothing
-//! itself.
+//! Comes in: a parsed command line. Goes out: an answer on standard output (text for people, JSON with `--json`),
+//! messages on standard error, and an exit code. Every command but `doctor` calls the running server and decides
+//! nothing itself.
 
 mod attach;
 mod browsers;
@@ -21,7 +21,7 @@ mod usage;
 
 use std::process::ExitCode;
 
-use catalog::Visit;
+use catalog::Inspection;
 use clap::Subcommand;
 
 use crate::client::Server;
@@ -30,7 +30,7 @@ use crate::settings::Settings;
 pub(crate) use failure::{Exit, Failure};
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// List projects and their sessions: who is working, who needs you, who is done
     List(list::Args),
     /// Start a session in a directory and print its id
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     DemoAgent,
 }
 
-impl Command {
+impl CliCommand {
     fn wants_json(&self) -> bool {
         match self {
             Self::List(args) => args.json,
@@ -70,30 +70,30 @@ impl Command {
     }
 }
 
-pub(crate) fn run(command: &Command, settings: &Settings) -> ExitCode {
+pub(crate) fn run(command: &CliCommand, settings: &Settings) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = match runtime {
-        Ok(runtime) => runtime.block_on(obey(command, settings)),
+        Ok(runtime) => runtime.block_on(run_command(command, settings)),
         Err(error) => Err(Failure::new("INTERNAL_ERROR", format!("Could not start: {error}"))),
     };
-    done.unwrap_or_else(|failure| failure.tell(command.wants_json()))
+    done.unwrap_or_else(|failure| failure.report(command.wants_json()))
 }
 
-async fn obey(command: &Command, settings: &Settings) -> Result<ExitCode, Failure> {
+async fn run_command(command: &CliCommand, settings: &Settings) -> Result<ExitCode, Failure> {
     let unusable = |error: String| Failure::new("STORAGE_FAILED", error);
     let data_dir = settings.files.data_dir().map_err(|error| Failure::usage(format!("{error:#}")))?;
-    let visit = Visit::new(&data_dir).map_err(|error| unusable(error.to_string()))?;
+    let visit = Inspection::new(&data_dir).map_err(|error| unusable(error.to_string()))?;
     let server = || Server::find(&visit);
     match command {
-        Command::List(args) => list::run(args, &server()?).await,
-        Command::New(args) => new::run(args, &server()?).await,
-        Command::Send(args) => send::run(args, &server()?).await,
-        Command::Attach(args) => attach::run(args, &server()?).await,
-        Command::Cancel(args) => cancel::run(args, &server()?).await,
-        Command::Open(args) => open::run(args, &server()?).await,
-        Command::Browsers(args) => browsers::run(args, &server()?).await,
-        Command::Usage(args) => usage::run(args, &server()?).await,
-        Command::Doctor(args) => doctor::run(args, settings, &visit).await,
-        Command::DemoAgent => Ok(demo_agent::run()),
+        CliCommand::List(args) => list::run(args, &server()?).await,
+        CliCommand::New(args) => new::run(args, &server()?).await,
+        CliCommand::Send(args) => send::run(args, &server()?).await,
+        CliCommand::Attach(args) => attach::run(args, &server()?).await,
+        CliCommand::Cancel(args) => cancel::run(args, &server()?).await,
+        CliCommand::Open(args) => open::run(args, &server()?).await,
+        CliCommand::Browsers(args) => browsers::run(args, &server()?).await,
+        CliCommand::Usage(args) => usage::run(args, &server()?).await,
+        CliCommand::Doctor(args) => doctor::run(args, settings, &visit).await,
+        CliCommand::DemoAgent => Ok(demo_agent::run()),
     }
 }

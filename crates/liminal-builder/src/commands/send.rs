@@ -1,8 +1,8 @@
 //! `send`: a message, and its answer as it comes.
 //!
 //! The answer goes to standard output and nothing else does; thoughts, tools and notices go to standard error. Ctrl-C
-//! stops the turn, as in the page; a second one leaves and lets it be. A command that is ended in any other way, or
-//! whose reader leaves, only stops looking: the turn goes on.
+//! stops the turn, as in the page; a second one exits and leaves the turn running. A command that ends in any other
+//! way, or whose reader closes the pipe, only stops watching: the turn continues.
 
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// or with `-`, it is read from standard input
     message: Vec<String>,
 
-    /// Do not wait for the answer: print the turn's id and leave
+    /// Do not wait for the answer: print the turn's id and exit
     #[arg(long, short)]
     detach: bool,
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print what the server says of the session, one JSON object per line, as documented for the WebSocket; with
+    /// Print the server's messages of the session, one JSON object per line, as documented for the WebSocket; with
     /// --detach, one object: {"turnId"}
     #[arg(long)]
     pub(crate) json: bool,
@@ -57,30 +57,29 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     }
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-    let past = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
-    // Under the id it has now: opening may have given it another.
-    let ServerMessage::SessionHistory { session_id, .. } = past.frame.message else {
+    let history = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
+    let ServerMessage::SessionHistory { session_id, .. } = history.frame.message else {
         return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));
     };
     let request = window.ask(&ClientMessage::SessionSend { session_id: session_id.clone(), content }).await?;
     let mut follower = Follower::of_answer(session_id, args.json, args.quiet);
     let (mut turn, mut interrupted) = (None, false);
     loop {
-        let heard = tokio::select! {
-            heard = window.next() => heard?,
+        let received = tokio::select! {
+            received = window.next() => received?,
             _ = interrupts.recv() => {
                 if interrupted {
                     return Ok(Exit::Interrupted.into());
                 }
                 interrupted = true;
-                let stopping = "Stopping. Press Ctrl-C again to leave at once; the agent then goes on.";
-                follower.say(Style::Dim, stopping)?;
+                let stopping = "Stopping. Press Ctrl-C again to exit at once; the agent then continues.";
+                follower.print(Style::Dim, stopping)?;
                 window.ask(&ClientMessage::SessionCancel { session_id: follower.session().clone() }).await?;
                 continue;
             }
         };
-        if heard.frame.request_id.as_deref() == Some(&request) {
-            match &heard.frame.message {
+        if received.frame.request_id.as_deref() == Some(&request) {
+            match &received.frame.message {
                 ServerMessage::Error(error) => return Err(error.clone().into()),
                 ServerMessage::SessionTurn { payload: TurnEvent::TurnStarted { turn_id, .. }, .. } => {
                     turn = Some(turn_id.clone());
@@ -88,12 +87,12 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
                 _ => {}
             }
         }
-        // What another turn still says is no part of this answer.
-        if turn.is_none() && !matches!(heard.frame.message, ServerMessage::SessionRenamed { .. }) {
+        // Output of another turn is not part of this answer.
+        if turn.is_none() {
             continue;
         }
-        follower.take(&heard)?;
-        let Some(ended) = turn.as_ref().and_then(|turn| turn_end(&heard.frame.message, follower.session(), turn))
+        follower.take(&received)?;
+        let Some(ended) = turn.as_ref().and_then(|turn| turn_end(&received.frame.message, follower.session(), turn))
         else {
             continue;
         };
@@ -109,12 +108,12 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     }
 }
 
-fn message(words: &[String]) -> Result<String, Failure> {
-    let given = words.join(" ");
+fn message(args: &[String]) -> Result<String, Failure> {
+    let given = args.join(" ");
     let text = match given.as_str() {
         "" | "-" => {
             let stdin = std::io::stdin();
-            if words.is_empty() && stdin.is_terminal() {
+            if args.is_empty() && stdin.is_terminal() {
                 return Err(Failure::usage("Say what to send: give a message, or pipe one in."));
             }
             let mut text = String::new();

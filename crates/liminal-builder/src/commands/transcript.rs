@@ -33,7 +33,7 @@ pub(crate) struct Transcript {
     begun: bool,
     /// Of the item that was settled last.
     error: Option<String>,
-    /// The agent's plan as it was told last.
+    /// The agent's plan as it was last shown.
     plan: Vec<PlanEntry>,
 }
 
@@ -68,7 +68,7 @@ impl Transcript {
     }
 
     pub(crate) fn show(&mut self, upsert: &Upsert) -> Result<(), Failure> {
-        self.tell_error()?;
+        self.print_error()?;
         let settled = upsert.status.is_final();
         let known = self.open.entry(upsert.item_id.clone()).or_default();
         if known.settled {
@@ -84,19 +84,19 @@ impl Transcript {
                 if settled {
                     let quoted: Vec<String> = content.lines().map(|line| format!("> {line}")).collect();
                     self.space()?;
-                    self.say(Style::Bold, &quoted.join("\n"))?;
+                    self.print(Style::Bold, &quoted.join("\n"))?;
                 }
             }
             UpsertBody::Message { origin: Origin::User, .. } => {}
             UpsertBody::Message { content, .. } => {
                 if settled {
-                    self.say_after_line(Style::Dim, content)?;
+                    self.print_after_line(Style::Dim, content)?;
                 }
             }
             UpsertBody::Thinking { .. } => {
                 if known.written == 0 {
                     known.written = 1;
-                    self.say_after_line(Style::Dim, "Thinking…")?;
+                    self.print_after_line(Style::Dim, "Thinking…")?;
                 }
             }
             UpsertBody::ToolCall { .. } => {
@@ -116,10 +116,10 @@ impl Transcript {
         Ok(())
     }
 
-    /// What was said before, and how each turn of it ended. `more`: this is not its beginning.
-    pub(crate) fn past(&mut self, entries: &[Upsert], turns: &[TurnRecord], more: bool) -> Result<(), Failure> {
+    /// The earlier messages, and how each turn of them ended. `more`: this is not its beginning.
+    pub(crate) fn history(&mut self, entries: &[Upsert], turns: &[TurnRecord], more: bool) -> Result<(), Failure> {
         if more {
-            self.say(Style::Dim, "What was said earlier is not shown here; the page has it.")?;
+            self.print(Style::Dim, "Earlier messages are not shown here; the page has them.")?;
         }
         let mut turns: HashMap<&TurnId, &TurnRecord> = turns.iter().map(|turn| (&turn.turn_id, turn)).collect();
         for (place, entry) in entries.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Transcript {
             let Some(turn) = turns.remove(&entry.turn_id) else { continue };
             match turn.status {
                 TurnRecordStatus::Running => {}
-                TurnRecordStatus::Completed => self.tell_error()?,
+                TurnRecordStatus::Completed => self.print_error()?,
                 TurnRecordStatus::Cancelled => self.stopped()?,
                 TurnRecordStatus::Error => {
                     self.failed(turn.error_message.as_deref().unwrap_or("no reason was given"))?
@@ -143,7 +143,7 @@ impl Transcript {
     pub(crate) fn turn(&mut self, event: &TurnEvent) -> Result<(), Failure> {
         match event {
             TurnEvent::TurnStarted { .. } | TurnEvent::TurnComplete { status: TurnStatus::Completed, .. } => {
-                self.tell_error()
+                self.print_error()
             }
             TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. } => self.stopped(),
             TurnEvent::TurnError { error_message, .. } => self.failed(error_message),
@@ -151,24 +151,24 @@ impl Transcript {
     }
 
     fn stopped(&mut self) -> Result<(), Failure> {
-        self.say(Style::Dim, "Stopped")
+        self.print(Style::Dim, "Stopped")
     }
 
     fn failed(&mut self, message: &str) -> Result<(), Failure> {
         self.error.take_if(|error| error == message);
-        self.tell_error()?;
+        self.print_error()?;
         self.finish()?;
-        // Also said when nothing else is: it is why the command fails.
+        // Also printed when nothing else is: it is why the command fails.
         let stream = self.beside.unwrap_or(Stream::Error);
         stream.line(&stream.paint(Style::Bad, &format!("Turn failed: {}", stream.quote(message))))
     }
 
-    /// A new plan is told whole; of one that is known, what is done.
+    /// A new plan is shown completely; of a known one only what is done.
     pub(crate) fn plan(&mut self, plan: &[PlanEntry]) -> Result<(), Failure> {
         let before = std::mem::replace(&mut self.plan, plan.to_vec());
         let is_known = before.len() == plan.len() && before.iter().zip(plan).all(|(was, is)| was.content == is.content);
         if !is_known && !plan.is_empty() {
-            self.say_after_line(Style::Dim, "Plan")?;
+            self.print_after_line(Style::Dim, "Plan")?;
         }
         for (place, entry) in plan.iter().enumerate() {
             let was_done = is_known && before[place].status == PlanStatus::Completed;
@@ -177,13 +177,13 @@ impl Transcript {
                 continue;
             }
             let mark = if is_done { '✓' } else { '·' };
-            self.say_after_line(Style::Dim, &format!("  {mark} {}", one_line(&entry.content, TITLE_WIDTH)))?;
+            self.print_after_line(Style::Dim, &format!("  {mark} {}", one_line(&entry.content, TITLE_WIDTH)))?;
         }
         Ok(())
     }
 
     /// A line of its own beside the answer.
-    pub(crate) fn say(&mut self, style: Style, text: &str) -> Result<(), Failure> {
+    pub(crate) fn print(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         let Some(stream) = self.beside else { return Ok(()) };
         // A line of the answer that is still open is ended only where both are on one screen.
         self.begun |= stream == Stream::Out;
@@ -194,26 +194,26 @@ impl Transcript {
     }
 
     /// The same for what can wait: an answer that is in the middle of a line ends that line first.
-    fn say_after_line(&mut self, style: Style, text: &str) -> Result<(), Failure> {
+    fn print_after_line(&mut self, style: Style, text: &str) -> Result<(), Failure> {
         let shares_line = self.beside.is_some_and(is_beside_answer) && self.unended.is_some();
         if shares_line && self.held.len() < HELD_LINES_MAX {
             self.held.push((style, text.to_owned()));
             return Ok(());
         }
-        self.say(style, text)
+        self.print(style, text)
     }
 
     /// Nothing stands unended on the last line: who waited for that is shown.
     fn show_held(&mut self) -> Result<(), Failure> {
         for (style, text) in std::mem::take(&mut self.held) {
-            self.say(style, &text)?;
+            self.print(style, &text)?;
         }
         Ok(())
     }
 
-    /// The error of an item is told when it is clear that the turn does not end with the same words.
-    fn tell_error(&mut self) -> Result<(), Failure> {
-        self.error.take().map_or(Ok(()), |error| self.say(Style::Bad, &error))
+    /// The error of an item is shown once it is clear that the turn does not end with the same message.
+    fn print_error(&mut self) -> Result<(), Failure> {
+        self.error.take().map_or(Ok(()), |error| self.print(Style::Bad, &error))
     }
 
     /// Messages are apart by an empty line, as paragraphs are.
@@ -268,21 +268,21 @@ impl Transcript {
         // A call often begins without its title; its name is not worth a line while that may still come.
         if let Some(known) = named.filter(|known| known.written == 0 && (title.is_some() || settled)) {
             known.written = 1;
-            self.say_after_line(Style::Dim, &format!("• {}", one_line(title.unwrap_or(tool_name), TITLE_WIDTH)))?;
+            self.print_after_line(Style::Dim, &format!("• {}", one_line(title.unwrap_or(tool_name), TITLE_WIDTH)))?;
         }
         for section in upsert.view.sections.iter().flatten().filter(|_| settled) {
             if let (Some(path), Some(added), Some(removed)) = (&section.path, section.added, section.removed) {
-                self.say_after_line(Style::Dim, &format!("  {} +{added} −{removed}", one_line(path, TITLE_WIDTH)))?;
+                self.print_after_line(Style::Dim, &format!("  {} +{added} −{removed}", one_line(path, TITLE_WIDTH)))?;
             }
         }
         if settled && *tool_output_is_error == Some(true) {
             let interrupted = tool.as_ref().is_some_and(|tool| tool.interrupted);
             let exit = tool.as_ref().and_then(|tool| tool.exit_code).map(|code| format!(": exit {code}"));
-            let word = if interrupted { "Interrupted" } else { "Failed" };
-            self.say_after_line(Style::Bad, &format!("  {word}{}", exit.unwrap_or_default()))?;
+            let label = if interrupted { "Interrupted" } else { "Failed" };
+            self.print_after_line(Style::Bad, &format!("  {label}{}", exit.unwrap_or_default()))?;
             let lines = self.open.get(&upsert.item_id).map(|shown| shown.output.tail(FAILURE_LINES_MAX));
             for line in lines.unwrap_or_default() {
-                self.say_after_line(Style::Dim, &format!("    {line}"))?;
+                self.print_after_line(Style::Dim, &format!("    {line}"))?;
             }
         }
         Ok(())
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!((shown.text.as_str(), &shown.text[shown.written..]), ("añ😀b", "b"));
         shown.written = shown.text.len();
         shown.take(None, "añ😀bc");
-        assert_eq!(&shown.text[shown.written..], "c", "a whole text again says only what is new");
+        assert_eq!(&shown.text[shown.written..], "c", "a whole text again prints only what is new");
         shown.take(Some(2), "!");
         assert_eq!(shown.text, "añ!");
         assert!(shown.text.get(shown.written..).is_none_or(str::is_empty));

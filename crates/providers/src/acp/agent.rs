@@ -17,7 +17,7 @@ pub struct AcpAgent {
     pub install_hint: Option<String>,
     /// Known without asking the program.
     pub version: Option<String>,
-    /// Where Codex keeps its login; other agents do not say.
+    /// Where Codex keeps its login; of other agents it is not known.
     pub codex_home: Option<PathBuf>,
 }
 
@@ -194,9 +194,9 @@ mod tests {
             let names: Vec<_> = read.agents.iter().map(|agent| agent.name.as_str()).collect();
             assert_eq!(names, ["good", "fine"], "{entries}");
             let [mistake] = &read.mistakes[..] else { panic!("{:?}", read.mistakes) };
-            let words = mistake.to_string();
-            assert!(expected.iter().all(|expected| words.contains(expected)), "{words}");
-            assert!(std::error::Error::source(mistake).is_none(), "said once: {words}");
+            let message = mistake.to_string();
+            assert!(expected.iter().all(|expected| message.contains(expected)), "{message}");
+            assert!(std::error::Error::source(mistake).is_none(), "reported once: {message}");
         };
         check(r#""Gemini": {"args": []}"#, &[r#"agent "Gemini": missing field `command`"#, r#"it needs "command""#]);
         check(r#""Gemini": {"command": "g", "args": "--acp"}"#, &[r#"agent "Gemini": "#, "a list of texts"]);
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_json_is_named() {
-        let words = parse_agents("{").unwrap_err().to_string();
+        let message = parse_agents("{").unwrap_err().to_string();
         assert!(
-            words.starts_with("it is not in the expected form, {\"agent_servers\"") && words.contains("line 1"),
-            "{words}"
+            message.starts_with("it is not in the expected form, {\"agent_servers\"") && message.contains("line 1"),
+            "{message}"
         );
     }
 
@@ -223,11 +223,14 @@ mod tests {
         let both = mistake(r#""a b": {"command": "x"}, "A-b": {"command": "x"}"#);
         assert!(both.starts_with(r#"agents "a b" and "A-b" would both be known as A-b"#), "{both}");
         for key in ["demo", "Demo agent"] {
-            let words = mistake(&format!(r#"{key:?}: {{"command": "x"}}"#));
-            assert!(words.contains("the built-in agent Demo agent has that name; give yours another one"), "{words}");
+            let message = mistake(&format!(r#"{key:?}: {{"command": "x"}}"#));
+            assert!(
+                message.contains("the built-in agent Demo agent has that name; give yours another one"),
+                "{message}"
+            );
         }
-        let words = mistake(r#""Claude Code": {"command": "x"}"#);
-        assert!(words.contains(r#"call yours "claude-code" to use it instead"#), "{words}");
+        let message = mistake(r#""Claude Code": {"command": "x"}"#);
+        assert!(message.contains(r#"call yours "claude-code" to use it instead"#), "{message}");
         assert_eq!(mistake(r#""claude-code": {"command": "x"}, "codex": {"command": "y"}"#), "");
     }
 

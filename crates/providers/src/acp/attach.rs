@@ -1,310 +1,348 @@
-//! How a session and the agent's process find each other: after a restart, after a close, and when it is opened.
+//! How a session and the agent's process find each other: when it is opened, after a restart, and after a close.
+//!
+//! A session that the agent was given a message in is resumed, or loaded where the agent cannot resume; one that it was
+//! given nothing in is created again, under another id of the agent's. Then the user's options are set again, and only
+//! then the agent gets a message.
 
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{AgentSessionId, Continuity, SessionFacts, SessionId};
+use protocol::{AgentSessionId, Continuity, SessionFacts};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::attach_state::{
+    AttachPurpose, AttachState, AttachStep, AttachWaiter, Attaching, Closing, DoneSender, OpenRequest,
+};
 use super::history::HistoryBuilder;
-use super::peer::{CallError, Reply};
-use super::router::Expect;
-use super::session::{Attachment, Loading, Session, now};
-use super::supervisor::Command;
-use super::wire::{AUTH_REQUIRED, PromptResult, SessionSetup};
-use crate::provider::{History, ProviderError, ProviderEvent};
+use super::router::{AttachRequest, RequestKind};
+use super::rpc_client::{CallError, RpcReply};
+use super::session::{AcpSession, AgentMemory, now};
+use super::supervisor::SupervisorCommand;
+use super::wire::{AUTH_REQUIRED, SessionSetup};
+use crate::error::ProviderError;
+use crate::provider::{History, ProviderEvent};
 
-/// For the agent to let go of a session that hangs. One that does not answer hangs as a whole.
-const RENEW_WITHIN: Duration = Duration::from_secs(3);
+/// For the agent to close a session that the user wants reattached. An agent that does not answer hangs as a whole.
+const REATTACH_CLOSE_WITHIN: Duration = Duration::from_secs(3);
 
-impl Session {
+impl AcpSession {
     /// Opens a session that exists, with its history.
-    pub(crate) fn load(&mut self, reply: oneshot::Sender<Result<History, ProviderError>>) {
-        let session = SessionId::new(&self.context.agent.cli_type, &self.id);
-        self.prompted = true;
-        self.loading = Some(Loading { history: HistoryBuilder::new(session), notices: Vec::new(), reply });
-        let can_load = self.connection.as_ref().is_some_and(|connection| connection.about().can_load);
-        if can_load {
+    pub(crate) fn open(&mut self, reply: oneshot::Sender<Result<History, ProviderError>>) {
+        self.memory = AgentMemory::Message;
+        let open = OpenRequest { history: HistoryBuilder::default(), notices: Vec::new(), reply };
+        let purpose = AttachPurpose::Open(Box::new(open));
+        // Only a load replays the history, so it comes before a resume here.
+        if self.state.connection().is_some_and(|connection| connection.capabilities().can_load) {
             self.translator.begin_replay();
-            self.ask_to_attach(Expect::Load);
+            self.request_attach(AttachRequest::Load, purpose);
         } else {
-            self.attach();
+            self.attach(purpose);
         }
     }
 
-    /// Asks the agent to take the session up again: by `resume`, else by `load`, whose replay says nothing new. One
-    /// that never got a message is not on the agent's disk and is created anew.
-    pub(super) fn attach(&mut self) {
-        let Some(connection) = &self.connection else { return };
-        let about = connection.about();
-        if !self.prompted {
-            self.ask_for_another();
-        } else if about.can_resume {
-            self.ask_to_attach(Expect::Resume);
-        } else if about.can_load {
-            self.ask_to_attach(Expect::Load);
+    /// Asks the agent for the session, in the best way it has.
+    pub(super) fn attach(&mut self, purpose: AttachPurpose) {
+        let (can_resume, can_load) = self
+            .state
+            .connection()
+            .map(|connection| (connection.capabilities().can_resume, connection.capabilities().can_load))
+            .unwrap_or_default();
+        if self.memory == AgentMemory::Nothing {
+            self.request_attach(AttachRequest::Create, purpose);
+        } else if can_resume {
+            self.request_attach(AttachRequest::Resume, purpose);
+        } else if can_load {
+            self.request_attach(AttachRequest::Load, purpose);
         } else {
-            let detail = format!("{} cannot take up a session again", self.context.agent.name);
-            self.attach_over(Err(&ProviderError::LoadFailed { detail }));
-            self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
+            let detail = format!("{} cannot resume a session", self.context.agent.name);
+            self.attach_ended(purpose, &ProviderError::LoadFailed { detail });
+            self.emitter.emit(ProviderEvent::Continuity(Continuity::Copy));
         }
     }
 
-    fn ask_for_another(&mut self) {
-        self.context.router.expect();
-        self.ask_to_attach(Expect::New);
-    }
-
-    fn ask_to_attach(&mut self, expect: Expect) {
-        let Some(connection) = &self.connection else { return };
-        let (id, directory, link) = (self.id.to_string(), self.directory.clone(), self.link.clone());
-        let due = Instant::now() + self.context.settings.session_timeout;
-        self.replayed = false;
-        self.attachment = Attachment::Attaching { due, discard: expect == Expect::Load && self.loading.is_none() };
-        let asked = match expect {
-            Expect::New => {
-                connection.peer.ask("session/new", &acp::NewSessionRequest::new(directory), link, expect.clone())
+    fn request_attach(&mut self, request: AttachRequest, purpose: AttachPurpose) {
+        let Some(connection) = self.state.connection().cloned() else {
+            let unavailable = self.unavailable();
+            return self.attach_ended(purpose, &unavailable);
+        };
+        let (id, directory) = (self.agent_id.to_string(), self.directory.clone());
+        let (link, kind) = (self.mailbox.link.clone(), RequestKind::Attach(request));
+        let (step, asked) = match request {
+            AttachRequest::Create => {
+                // Updates of the session may come before the answer that names it.
+                self.context.router.expect();
+                let asked = connection.rpc.ask("session/new", &acp::NewSessionRequest::new(directory), link, kind);
+                (AttachStep::Creating, asked.inspect_err(|_| self.context.router.give_up()))
             }
-            Expect::Load => {
+            AttachRequest::Load => {
                 let request = acp::LoadSessionRequest::new(id.clone(), directory);
-                connection.peer.ask_for_past(&id, &request, link)
+                (AttachStep::Loading { replayed: false }, connection.rpc.ask_for_history(&id, &request, link))
             }
-            _ => {
+            AttachRequest::Resume => {
                 let request = acp::ResumeSessionRequest::new(id, directory);
-                connection.peer.ask("session/resume", &request, link, expect.clone())
+                (AttachStep::Resuming, connection.rpc.ask("session/resume", &request, link, kind))
             }
         };
+        let due = Instant::now() + self.context.settings.session_timeout;
+        self.state = AttachState::Attaching(Attaching { connection, due, step, purpose });
         if let Err(error) = asked {
-            if expect == Expect::New {
-                self.context.router.give_up();
-            }
             self.attach_failed(&error);
         }
     }
 
-    pub(super) fn attach_answered(&mut self, expect: &Expect, reply: Reply) {
+    pub(super) fn on_attach_answer(&mut self, request: AttachRequest, reply: RpcReply) {
         let setup = reply.and_then(|text| {
             serde_json::from_str::<SessionSetup>(&text)
                 .or_else(|_| serde_json::from_str::<Option<()>>(&text).map(|_| SessionSetup::default()))
                 .map_err(|error| CallError::Unreadable { method: "session/load", reason: error.to_string() })
         });
-        let is_awaited = matches!(self.attachment, Attachment::Attaching { .. });
+        let awaited = match &self.state {
+            AttachState::Attaching(attaching) if attaching.step.answers(request) => Some(&attaching.step),
+            _ => None,
+        };
+        if awaited.is_none() || setup.is_err() {
+            // The session has gone on without this answer, or there is none: no session of an unknown id is expected.
+            if request == AttachRequest::Create {
+                self.context.router.give_up();
+            }
+        }
+        let Some(step) = awaited else { return };
+        // An agent that was given messages and replays none of them has lost what it knew.
+        let is_forgotten = matches!(step, AttachStep::Loading { replayed: false });
         match setup {
-            Ok(setup) if *expect == Expect::New && is_awaited => self.created_anew(&setup),
-            // Too late: the session goes on under the id it got meanwhile.
-            Ok(_) if *expect == Expect::New => self.context.router.give_up(),
-            Ok(setup) if is_awaited => {
-                // An agent that was given messages and tells none of them has lost what it knew.
-                let is_lost = *expect == Expect::Load && !self.replayed;
-                self.attached(&setup, if is_lost { Continuity::Copy } else { Continuity::Resumed });
+            Ok(setup) if request == AttachRequest::Create => self.created_again(&setup),
+            Ok(setup) => {
+                self.restore_options(&setup, if is_forgotten { Continuity::Copy } else { Continuity::Resumed })
             }
-            Ok(_) => {}
-            Err(error) => {
-                if *expect == Expect::New {
-                    self.context.router.give_up();
-                }
-                let can_load = self.connection.as_ref().is_some_and(|connection| connection.about().can_load);
-                let try_load = *expect == Expect::Resume && can_load && self.loading.is_none();
-                // Lost with its first message before it knew of it: nothing was ever said, so nothing is forgotten.
-                let was_never = *expect != Expect::New && !self.is_known && self.loading.is_none();
-                match error {
-                    CallError::Refused(_) if try_load && is_awaited => self.ask_to_attach(Expect::Load),
-                    CallError::Refused(error) if was_never && is_awaited && error.code != AUTH_REQUIRED => {
-                        self.ask_for_another();
-                    }
-                    error if is_awaited => self.attach_failed(&error),
-                    _ => {}
-                }
-            }
+            Err(error) => self.attach_refused(request, &error),
         }
     }
 
-    /// The session has another id from now on.
-    fn created_anew(&mut self, setup: &SessionSetup) {
+    /// There may be another way to the session.
+    fn attach_refused(&mut self, request: AttachRequest, error: &CallError) {
+        let can_load = self.state.connection().is_some_and(|connection| connection.capabilities().can_load);
+        let next = match error {
+            // Whoever opens a session wants its history or an error, and no other session.
+            _ if self.state.is_opening() => None,
+            CallError::Refused(_) if request == AttachRequest::Resume && can_load => Some(AttachRequest::Load),
+            // The agent was lost with the first message before it wrote that down: it has nothing to forget.
+            CallError::Refused(error)
+                if request != AttachRequest::Create
+                    && self.memory != AgentMemory::Confirmed
+                    && error.code != AUTH_REQUIRED =>
+            {
+                Some(AttachRequest::Create)
+            }
+            _ => None,
+        };
+        let Some(next) = next else { return self.attach_failed(error) };
+        if let AttachState::Attaching(Attaching { connection, purpose, .. }) = self.take_state() {
+            self.state = AttachState::Detached { connection };
+            self.request_attach(next, purpose);
+        }
+    }
+
+    /// The session has another id of the agent's from now on. Ours stays.
+    fn created_again(&mut self, setup: &SessionSetup) {
         let id = setup.session_id.as_deref().map(AgentSessionId::parse);
         let Some(Ok(id)) = id else {
             self.context.router.give_up();
             let reason = "no valid session id".to_owned();
             return self.attach_failed(&CallError::Unreadable { method: "session/new", reason });
         };
-        // An id of another session would bring that one's words here, and let this one end it.
-        if id != self.id && !self.context.router.adopt(id.clone(), self.link.clone()) {
+        if id == self.agent_id {
+            self.context.router.give_up();
+        } else if self.context.router.adopt(id.clone(), self.mailbox.link.clone()) {
+            self.context.router.remove(&self.agent_id);
+            self.agent_id = id.clone();
+            self.memory = AgentMemory::Nothing;
+            self.emitter.emit(ProviderEvent::AgentIdChanged(id));
+        } else {
+            // The id of another session would bring that one's updates here, and let this one close it.
             let reason = "the id of another session".to_owned();
             return self.attach_failed(&CallError::Unreadable { method: "session/new", reason });
         }
-        if id == self.id {
-            self.context.router.give_up();
-        } else {
-            self.context.router.remove(&self.id);
-            let session = SessionId::new(&self.context.agent.cli_type, &id);
-            self.translator.rename(session.clone());
-            self.outlet.rename(session);
-            self.id = id.clone();
-            self.outlet.say(ProviderEvent::IdChanged(id));
-        }
-        self.attached(setup, Continuity::Live);
+        self.restore_options(setup, Continuity::Live);
     }
 
-    fn attached(&mut self, setup: &SessionSetup, continuity: Continuity) {
-        self.is_known |= continuity == Continuity::Resumed;
-        self.translator.set_up(setup);
-        self.restore_options(setup, continuity);
-    }
-
-    /// The agent has the session as it was left, and may be given a message.
-    pub(super) fn taken_up(&mut self, continuity: Continuity) {
-        self.attachment = Attachment::Attached;
-        self.unended = None;
-        self.link.set_attached(true);
+    /// The agent has the session with the user's options, and may be given a message.
+    pub(super) fn attached(&mut self, continuity: Continuity) {
+        let (connection, purpose) = match self.take_state() {
+            AttachState::Attaching(Attaching { connection, purpose, .. }) => (connection, purpose),
+            state => return self.state = state,
+        };
+        self.state = AttachState::Attached { connection };
+        self.mailbox.link.set_attached(true);
         let facts = self.translator.options().facts();
-        if self.loading.is_some() {
-            self.past_is_told(facts, continuity);
-        } else {
-            self.tell(facts);
-            self.outlet.say(ProviderEvent::Continuity(continuity));
-            self.tell_status();
+        match purpose {
+            AttachPurpose::Open(open) => self.opened(open, facts, continuity),
+            AttachPurpose::Reattach { waiters } => {
+                self.emit_facts(facts);
+                self.emitter.emit(ProviderEvent::Continuity(continuity));
+                self.report_status();
+                waiters.into_iter().for_each(|waiter| drop(waiter.into_sender().send(Ok(()))));
+            }
         }
-        self.attach_over(Ok(()));
+        if let Some(held) = self.conversation.take_deliverable(Instant::now()) {
+            let sent = self.prompt(&held.prompt);
+            drop(held.reply.send(sent));
+        }
     }
 
-    /// Who wanted to see the session has its history.
-    pub(super) fn past_is_told(&mut self, facts: SessionFacts, continuity: Continuity) {
-        let Some(mut loading) = self.loading.take() else { return };
-        loading.history.add(self.translator.end_replay(now()), now());
-        loading.history.add_facts(facts);
-        drop(loading.reply.send(Ok(loading.history.finish(continuity))));
-        loading.notices.into_iter().for_each(|notice| self.update(notice));
+    /// Whoever opened the session gets its history.
+    pub(super) fn opened(&mut self, open: Box<OpenRequest>, facts: SessionFacts, continuity: Continuity) {
+        let OpenRequest { mut history, notices, reply } = *open;
+        history.add(self.translator.end_replay(now()));
+        history.add_facts(facts);
+        drop(reply.send(Ok(history.finish(continuity))));
+        notices.into_iter().for_each(|notice| self.translate(notice));
     }
 
     pub(super) fn attach_failed(&mut self, error: &CallError) {
-        tracing::warn!(session = %self.id, %error, "the session could not be taken up");
-        let name = self.context.agent.name.clone();
+        let (connection, mut purpose) = match self.take_state() {
+            AttachState::Attaching(Attaching { connection, purpose, .. }) => (connection, purpose),
+            state => return self.state = state,
+        };
+        tracing::warn!(session = %self.agent_id, %error, "the session could not be attached");
+        self.state = AttachState::Detached { connection };
+        self.conversation.agent_is_absent();
+        let name = self.agent_name();
         let failure = match error {
             CallError::Refused(error) if error.code == AUTH_REQUIRED => {
-                ProviderError::LoginRequired { name, detail: error.words() }
+                ProviderError::LoginRequired { name, detail: error.text() }
             }
             CallError::Gone(detail) => ProviderError::Crashed { name, detail: detail.clone() },
             error => ProviderError::LoadFailed { detail: error.to_string() },
         };
-        self.attachment = Attachment::Detached;
         if matches!(error, CallError::TimedOut(_) | CallError::Stalled | CallError::Gone(_)) {
-            self.restart_instead();
+            self.restart_process(purpose.take_restarts());
         }
-        if self.loading.is_none() && !matches!(error, CallError::Gone(_)) {
-            self.outlet.say(ProviderEvent::Continuity(Continuity::Copy));
-            self.tell_status();
+        // A process that is gone is reported as that, and not as one that forgot.
+        if matches!(purpose, AttachPurpose::Reattach { .. }) && !matches!(error, CallError::Gone(_)) {
+            self.emitter.emit(ProviderEvent::Continuity(Continuity::Copy));
+            self.report_status();
         }
-        self.attach_over(Err(&failure));
+        self.attach_ended(purpose, &failure);
     }
 
-    /// Answers all who waited for the session to be taken up.
-    pub(super) fn attach_over(&mut self, result: Result<(), &ProviderError>) {
-        self.restoring = None;
-        if let Err(error) = result
-            && let Some(loading) = self.loading.take()
-        {
-            self.let_go();
-            drop(loading.reply.send(Err(error.clone())));
+    /// The session is not attached: answers all who waited for that, also for a message.
+    pub(super) fn attach_ended(&mut self, purpose: AttachPurpose, error: &ProviderError) {
+        match purpose {
+            AttachPurpose::Open(open) => {
+                self.end_unopened();
+                drop(open.reply.send(Err(error.clone())));
+            }
+            AttachPurpose::Reattach { waiters } => {
+                waiters.into_iter().for_each(|waiter| drop(waiter.into_sender().send(Err(error.clone()))));
+            }
         }
-        for waiting in [self.attaching.take(), self.renewing.take()].into_iter().flatten() {
-            drop(waiting.send(result.map_err(Clone::clone)));
-        }
-        if let Some((text, reply)) = self.waiting.take() {
-            let sent = match result {
-                Ok(()) => self.prompt(&text),
-                Err(error) => Err(error.clone()),
-            };
-            drop(reply.send(sent));
+        self.refuse_held(error);
+    }
+
+    pub(super) fn refuse_held(&mut self, error: &ProviderError) {
+        if let Some(held) = self.conversation.take_held(Instant::now()) {
+            drop(held.reply.send(Err(error.clone())));
         }
     }
 
-    /// The agent can let go of the session and take it up again.
-    pub(super) fn can_come_back(&self) -> bool {
-        let about = self.connection.as_ref().map(|connection| connection.about());
-        about.is_some_and(|about| about.can_close && (about.can_resume || about.can_load))
+    /// The agent can close the session and attach it again.
+    pub(super) fn can_reattach(&self) -> bool {
+        let capabilities = self.state.connection().map(|connection| connection.capabilities());
+        capabilities.is_some_and(|able| able.can_close && (able.can_resume || able.can_load))
     }
 
-    /// Has the agent let go of the session, and of whatever still runs for it. False when it cannot be asked: then it
-    /// counts as if it had.
-    pub(super) fn close(&mut self) -> bool {
-        self.close_within(self.context.settings.session_timeout)
-    }
-
-    pub(super) fn close_within(&mut self, within: Duration) -> bool {
+    /// Has the agent close the session, with whatever still runs for it. False when it cannot be asked: then the
+    /// session counts as closed.
+    pub(super) fn close_at_agent(&mut self, within: Duration, unanswered: Option<protocol::TurnId>) -> bool {
         self.release_terminals();
-        let Some(connection) = &self.connection else { return false };
-        let request = acp::CloseSessionRequest::new(self.id.to_string());
-        let due = Instant::now() + within;
-        match connection.peer.ask("session/close", &request, self.link.clone(), Expect::Close) {
+        let Some(connection) = self.state.connection().cloned() else { return false };
+        self.conversation.agent_is_absent();
+        let request = acp::CloseSessionRequest::new(self.agent_id.to_string());
+        match connection.rpc.ask("session/close", &request, self.mailbox.link.clone(), RequestKind::Close) {
             Ok(()) => {
-                self.attachment = Attachment::Closing { due };
+                let due = Instant::now() + within;
+                self.state = AttachState::Closing(Closing { connection, due, unanswered, restarts: Vec::new() });
                 true
             }
             Err(error) => {
-                tracing::warn!(session = %self.id, %error, "the session could not be closed");
-                self.attachment = Attachment::Detached;
-                self.link.set_attached(false);
+                tracing::warn!(session = %self.agent_id, %error, "the session could not be closed");
+                self.state = AttachState::Detached { connection };
+                self.mailbox.link.set_attached(false);
                 false
             }
         }
     }
 
-    /// An agent that does not even let go of the session would not take it up either: a message is not kept waiting for that.
-    pub(super) fn refuse_waiting(&mut self) {
-        if let Some((_, reply)) = self.waiting.take() {
-            drop(reply.send(Err(self.hanging())));
-        }
-    }
-
-    /// The agent let go. Who waits has it taken up at once.
+    /// The agent has closed the session. Whoever waits has it attached again at once.
     pub(super) fn closed(&mut self) {
-        if !matches!(self.attachment, Attachment::Closing { .. } | Attachment::Hanging { is_closing: true }) {
-            return;
-        }
-        self.attachment = Attachment::Detached;
-        self.link.set_attached(false);
-        self.tell_status();
-        if self.waiting.is_some() || self.attaching.is_some() || self.renewing.is_some() {
-            self.attach();
+        let (connection, restarts) = match self.take_state() {
+            AttachState::Closing(closing) => (closing.connection, closing.restarts),
+            AttachState::Hanging { connection, is_closing: true, .. } => (connection, Vec::new()),
+            state => return self.state = state,
+        };
+        self.state = AttachState::Detached { connection };
+        self.mailbox.link.set_attached(false);
+        self.conversation.agent_is_absent();
+        self.report_status();
+        if self.conversation.held().is_some() || !restarts.is_empty() {
+            let waiters = restarts.into_iter().map(AttachWaiter::Restart).collect();
+            self.attach(AttachPurpose::Reattach { waiters });
         }
     }
 
-    /// Lets go and takes up again, for a session that hangs. If the agent does not do that, it is restarted.
-    pub(super) fn renew(&mut self, reply: oneshot::Sender<Result<(), ProviderError>>) {
-        if self.connection.is_none() {
+    /// Closes the session at the agent and attaches it again, for a session that hangs. If the agent does not do that,
+    /// its process is restarted.
+    pub(super) fn reattach(&mut self, reply: DoneSender) {
+        if self.state.connection().is_none() {
             return drop(reply.send(Err(self.unavailable())));
         }
         self.give_up_turn();
-        self.renewing = Some(reply);
-        match self.attachment {
-            Attachment::Attached | Attachment::Hanging { .. } if self.can_come_back() => {
-                if !self.close_within(RENEW_WITHIN) {
-                    self.restart_instead();
-                }
+        let can_reattach = self.can_reattach();
+        match &mut self.state {
+            AttachState::Attached { .. } if can_reattach => self.close_for_restart(None, reply),
+            AttachState::Hanging { unanswered, .. } if can_reattach => {
+                let unanswered = Some(unanswered.clone());
+                self.close_for_restart(unanswered, reply);
             }
-            Attachment::Hanging { .. } => self.restart_instead(),
-            Attachment::Attached | Attachment::Detached => self.attach(),
-            Attachment::Closing { due } => {
-                self.attachment = Attachment::Closing { due: due.min(Instant::now() + RENEW_WITHIN) };
+            AttachState::Hanging { .. } => self.restart_process(vec![reply]),
+            AttachState::Closing(closing) => {
+                closing.due = closing.due.min(Instant::now() + REATTACH_CLOSE_WITHIN);
+                closing.restarts.push(reply);
             }
-            Attachment::Attaching { .. } => {}
+            AttachState::Attaching(Attaching { purpose: AttachPurpose::Reattach { waiters }, .. }) => {
+                waiters.push(AttachWaiter::Restart(reply));
+            }
+            AttachState::Attached { .. } | AttachState::Detached { .. } => {
+                self.attach(AttachPurpose::Reattach { waiters: vec![AttachWaiter::Restart(reply)] });
+            }
+            // A session that is being opened has no handle to be restarted by.
+            AttachState::Attaching(_) | AttachState::Disconnected => drop(reply),
         }
     }
 
-    /// The agent cannot be had to renew the session: who waits for that gets another process.
-    pub(super) fn restart_instead(&mut self) {
-        if let Some(reply) = self.renewing.take() {
-            // Where there is no room for it, the dropped question is the answer.
-            let _ = self.context.supervisor.try_send(Command::Reconnect { only: None, reply });
+    fn close_for_restart(&mut self, unanswered: Option<protocol::TurnId>, reply: DoneSender) {
+        self.close_at_agent(REATTACH_CLOSE_WITHIN, unanswered);
+        match &mut self.state {
+            AttachState::Closing(closing) => closing.restarts.push(reply),
+            _ => self.restart_process(vec![reply]),
         }
     }
 
-    /// Ends the turn here, whatever becomes of it there.
-    fn give_up_turn(&mut self) {
-        if self.has_turn() {
-            self.cancel();
-            self.end_turn(Ok(PromptResult::cancelled()));
+    /// Those who wait for a restart, whatever the session is doing.
+    pub(super) fn take_restarts(&mut self) -> Vec<DoneSender> {
+        match &mut self.state {
+            AttachState::Attaching(attaching) => attaching.purpose.take_restarts(),
+            AttachState::Closing(closing) => std::mem::take(&mut closing.restarts),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The agent does not reattach the session: whoever waits for that gets another process.
+    pub(super) fn restart_process(&mut self, restarts: Vec<DoneSender>) {
+        for reply in restarts {
+            // Where there is no room for it, the dropped sender is the answer.
+            let _ = self.context.supervisor.try_send(SupervisorCommand::Reconnect { only: None, reply });
         }
     }
 }

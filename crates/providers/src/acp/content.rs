@@ -30,7 +30,7 @@ fn file_name(uri: &str) -> &str {
 }
 
 /// The message inside a model server's error, where an agent passes it on as the JSON it got.
-pub(crate) fn plain_words(text: &str) -> Cow<'_, str> {
+pub(crate) fn plain_message(text: &str) -> Cow<'_, str> {
     if !text.trim_start().starts_with('{') {
         return text.into();
     }
@@ -86,12 +86,12 @@ pub(crate) fn command_line(raw_input: &Value) -> Option<String> {
     let command = ["command", "cmd", "script"].iter().find_map(|name| raw_input.get(name))?;
     match command {
         Value::String(text) => Some(without_shell(text).to_owned()),
-        Value::Array(words) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            match words[..] {
+        Value::Array(parts) => {
+            let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+            match parts[..] {
                 [_, "-c" | "-lc", script] => Some(script.to_owned()),
                 [] => None,
-                _ => Some(words.join(" ")),
+                _ => Some(parts.join(" ")),
             }
         }
         _ => None,

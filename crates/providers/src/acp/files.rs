@@ -1,8 +1,8 @@
 //! Files an agent reads and writes through us, inside its session's directory and nowhere else.
 //!
 //! Links are resolved first, and the path that results is opened beneath the directory (`beneath`), so that a
-//! link swapped in meanwhile leads nowhere. Kept out: anything but regular files of text. How a file gets its new content
-//! is in `replace`.
+//! link swapped in meanwhile leads nowhere. Kept out: anything but regular files of text. How a file gets its new
+//! content is in `replace`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,13 +11,13 @@ use std::path::{Component, Path, PathBuf};
 use agent_client_protocol_schema::v1 as acp;
 use rustix::fs::OFlags;
 
-use super::beneath::{self, Root};
-use super::replace::replace;
+use super::open_beneath::{self, Root};
+use super::replace_file::replace;
 
 /// The largest file that is read, whole or by lines.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Why a file request was refused, in words for the agent.
+/// Why a file request was refused, as the agent reads it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("the path must be absolute")]
@@ -34,7 +34,7 @@ pub(crate) enum FileError {
 
 impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
-        if beneath::is_link_met(&error) { Self::Outside } else { Self::Io(error) }
+        if open_beneath::is_link_met(&error) { Self::Outside } else { Self::Io(error) }
     }
 }
 
@@ -79,7 +79,7 @@ fn inside(path: &Path, directory: &Path) -> Result<PathBuf, FileError> {
         return Err(FileError::Relative);
     }
     let mut existing = path;
-    let mut rest = Vec::new();
+    let mut missing = Vec::new();
     let real = loop {
         match std::fs::canonicalize(existing) {
             Ok(real) => break real,
@@ -93,7 +93,7 @@ fn inside(path: &Path, directory: &Path) -> Result<PathBuf, FileError> {
                 else {
                     return Err(FileError::Outside);
                 };
-                rest.push(name);
+                missing.push(name);
                 existing = parent;
             }
             Err(error) => return Err(error.into()),
@@ -102,7 +102,7 @@ fn inside(path: &Path, directory: &Path) -> Result<PathBuf, FileError> {
     if !real.starts_with(directory) {
         return Err(FileError::Outside);
     }
-    Ok(rest.into_iter().rev().fold(real, |path, name| path.join(name)))
+    Ok(missing.into_iter().rev().fold(real, |path, name| path.join(name)))
 }
 
 /// The directory a command may run in.

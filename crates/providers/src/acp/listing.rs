@@ -1,8 +1,8 @@
-//! Whether the agent still has a session, where it can say so (`session/list`).
+//! Whether the agent still has a session, where it can list them (`session/list`).
 //!
-//! Our own records say which sessions are listed. The agent's list is asked when it could not load one, so that a user
-//! who deleted it there reads that and not the agent's words for a missing file, and before a session is made that is to
-//! be deleted, so that no other is.
+//! Our own records decide which sessions are shown. The agent's list is asked when it could not load one, so that a
+//! user who deleted it there reads that and not the agent's error for a missing file, and before a session is made that
+//! is to be deleted, so that no other is.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,15 +19,15 @@ const PAGES_MAX: usize = 50;
 /// Our own reading of the answer: of all that is known of a session only its id matters here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    sessions: Vec<Listed>,
+struct SessionListPage {
+    sessions: Vec<ListedSession>,
     #[serde(default)]
     next_cursor: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ListedSession {
     session_id: String,
 }
 
@@ -49,12 +49,12 @@ pub(crate) async fn all_sessions(connection: &Connection, within: Duration) -> O
 
 /// Goes through the list until one is found.
 async fn look(connection: &Connection, within: Duration, mut is_it: impl FnMut(&str) -> bool) -> Option<bool> {
-    if !connection.about().can_list {
+    if !connection.capabilities().can_list {
         return None;
     }
     let mut request = acp::ListSessionsRequest::new();
     for _ in 0..PAGES_MAX {
-        let page: Page = connection.peer.call("session/list", &request, within).await.ok()?;
+        let page: SessionListPage = connection.rpc.call("session/list", &request, within).await.ok()?;
         if page.sessions.iter().any(|listed| is_it(&listed.session_id)) {
             return Some(true);
         }

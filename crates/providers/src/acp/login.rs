@@ -1,4 +1,4 @@
-//! Logging in to an agent, where that needs nobody at the keyboard; else the words that say what to do.
+//! Logging in to an agent, where that needs nobody at the keyboard; else the text that explains what to do.
 
 use std::ffi::OsStr;
 
@@ -9,43 +9,44 @@ use serde_json::Value;
 use super::agent::AcpAgent;
 use super::connection::Connection;
 use super::settings::AcpSettings;
-use crate::provider::{Login, ProviderError};
+use crate::error::ProviderError;
+use crate::provider::Login;
 
-/// Logs in with a key from the environment. An error says what the user has to do.
+/// Logs in with a key from the environment. An error explains what the user has to do.
 pub(crate) async fn log_in(
     connection: &Connection,
     agent: &AcpAgent,
     settings: &AcpSettings,
-    said: &str,
+    reason: &str,
 ) -> Result<(), ProviderError> {
-    let methods = &connection.about().auth_methods;
+    let methods = &connection.capabilities().auth_methods;
     let required = |detail| ProviderError::LoginRequired { name: agent.name.clone(), detail };
     let Some(id) =
         methods.iter().find(|method| is_usable(method, &agent.command)).and_then(|method| method["id"].as_str())
     else {
-        return Err(required(what_to_do(&agent.name, methods, said)));
+        return Err(required(what_to_do(&agent.name, methods, reason)));
     };
     let request = acp::AuthenticateRequest::new(id.to_owned());
-    match connection.peer.call::<Value>("authenticate", &request, settings.session_timeout).await {
+    match connection.rpc.call::<Value>("authenticate", &request, settings.session_timeout).await {
         Ok(_) => Ok(()),
-        Err(error) => Err(required(format!("{}\n{error}", what_to_do(&agent.name, methods, said)))),
+        Err(error) => Err(required(format!("{}\n{error}", what_to_do(&agent.name, methods, reason)))),
     }
 }
 
 /// What logging in would take, without doing it.
-pub(crate) fn outlook(connection: &Connection, agent: &AcpAgent, said: &str) -> Login {
-    let methods = &connection.about().auth_methods;
+pub(crate) fn outlook(connection: &Connection, agent: &AcpAgent, reason: &str) -> Login {
+    let methods = &connection.capabilities().auth_methods;
     match methods.iter().find(|method| is_usable(method, &agent.command)) {
         Some(method) => {
             let name = method["name"].as_str().or(method["id"].as_str()).unwrap_or("a key");
             Login::Ready(Some(format!("{name}, from the environment")))
         }
-        None => Login::Needed(what_to_do(&agent.name, methods, said)),
+        None => Login::Needed(what_to_do(&agent.name, methods, reason)),
     }
 }
 
-/// Whether an agent that does not run has a login, as far as its files say. None where they do not: a login may be in the
-/// system's keyring, or none be needed, if the agent is set up so.
+/// Whether an agent that does not run has a login, as far as its files show it. None where they do not: a login may be
+/// in the system's keyring, or none be needed, if the agent is set up so.
 pub(crate) fn evident(agent: &AcpAgent) -> Option<bool> {
     let home = agent.codex_home.as_deref()?;
     let has_key = ["CODEX_API_KEY", "OPENAI_API_KEY"].iter().any(|name| is_set(&agent.command, name));
@@ -74,8 +75,8 @@ fn is_usable(method: &Value, command: &AgentCommand) -> bool {
     wants_key && (is_set("CODEX_API_KEY") || is_set("OPENAI_API_KEY"))
 }
 
-fn what_to_do(name: &str, methods: &[Value], said: &str) -> String {
-    let mut text = format!("{name} wants a login ({}).", said.trim_end_matches('.'));
+fn what_to_do(name: &str, methods: &[Value], reason: &str) -> String {
+    let mut text = format!("{name} wants a login ({}).", reason.trim_end_matches('.'));
     for method in methods {
         let title = method["name"].as_str().or(method["id"].as_str()).unwrap_or("login");
         match method["description"].as_str().filter(|description| !description.is_empty()) {

@@ -1,37 +1,41 @@
-//! Agents that speak the Agent Client Protocol, Codex first.
+//! Agents with the Agent Client Protocol, Codex first.
 //!
 //! Comes in: calls of the session hub, each for one session. Goes out: each session's events. One process per agent
 //! serves all its sessions; it is started by the first call that needs it. Inside: `wire` (the shape of a line),
-//! `translate` (its meaning), `session` (one task per open session; its turns are in `turn`), `supervisor` (the process and
-//! its restarts), `connection` (its lines in and out), `requests` (what it may ask of us).
+//! `translate` (its meaning), `session` (one task per open session; its turns are in `turn`), `supervisor` (the process
+//! and its restarts), `connection` (its lines in and out), `requests` (what it may ask of us).
 
 mod agent;
 mod attach;
-mod beneath;
+mod attach_state;
+mod cancel;
 mod connection;
 mod content;
-mod extras;
+mod deadlines;
+mod event_builder;
 mod files;
-mod growing;
 mod history;
 mod listing;
 mod login;
+mod open_beneath;
+mod open_text;
 mod options;
-mod peer;
+mod probe;
 mod program_name;
-mod replace;
+mod replace_file;
 mod requests;
 mod router;
+mod rpc_client;
 mod session;
+mod session_end;
+mod session_options;
+mod session_status;
 mod settings;
-mod step;
-mod stop;
 mod supervisor;
+mod terminal_output;
 mod terminals;
-mod time;
 mod tool;
 mod translate;
-mod trial;
 mod turn;
 mod version;
 mod wire;
@@ -42,35 +46,37 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
 use async_trait::async_trait;
-use protocol::{AgentInfo, AgentSessionId, CliType, Continuity, TurnId};
+use protocol::{AgentInfo, AgentSessionId, CliType, Continuity, Prompt, SessionId, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::connection::{Connection, real_directory};
-use self::peer::CallError;
-use self::router::{Router, SessionCommand, SessionLink};
-use self::session::Session;
-use self::supervisor::{COMMAND_QUEUE_MAX, Command, Context, Supervisor};
-use self::version::Version;
+use self::router::{AcpCommand, Router, SessionLink};
+use self::rpc_client::CallError;
+use self::session::{AcpSession, SessionStart};
+use self::supervisor::{AcpContext, COMMAND_QUEUE_MAX, Supervisor, SupervisorCommand};
+use self::version::VersionProbe;
 use self::wire::SessionSetup;
+use crate::conversation::OptionValues;
+use crate::error::ProviderError;
 use crate::provider::{
-    EVENT_QUEUE_MAX, History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderSession,
-    StatusReport, Trial,
+    AgentSession, EVENT_QUEUE_MAX, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider,
+    ProviderEvent, StatusReport, StoredSession,
 };
 
 pub use self::agent::{AcpAgent, AgentDefinitionError, ConfiguredAgents, parse_agents};
 pub use self::history::read_lines;
 pub use self::settings::AcpSettings;
 
-/// For an agent to end telling a past that nobody wants any more. One that has not by then is asked for it all the same.
-const PAST_TIME_MAX: Duration = Duration::from_secs(20);
+/// For an agent to finish a replay that nobody wants any more. If it has not by then, it is asked to load all the same.
+const HISTORY_WITHIN: Duration = Duration::from_secs(20);
 
 /// Drives one ACP agent. Nothing is started before the first session.
 #[derive(Debug)]
 pub struct AcpProvider {
-    context: Arc<Context>,
-    version: Version,
+    context: Arc<AcpContext>,
+    version: VersionProbe,
     tasks: TaskTracker,
     stop: CancellationToken,
     /// Dropped with the provider: the supervisor ends the process.
@@ -82,8 +88,8 @@ impl AcpProvider {
     pub fn new(agent: AcpAgent, settings: AcpSettings) -> Self {
         let (supervisor, commands) = mpsc::channel(COMMAND_QUEUE_MAX);
         let (status, _) = watch::channel(StatusReport::default());
-        let version = Version::new(&agent);
-        let context = Arc::new(Context { agent, settings, router: Router::default(), supervisor, status });
+        let version = VersionProbe::new(&agent);
+        let context = Arc::new(AcpContext { agent, settings, router: Router::default(), supervisor, status });
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         tasks.spawn(Supervisor::new(Arc::clone(&context), commands).run(stop.clone()));
@@ -93,42 +99,48 @@ impl AcpProvider {
     /// The process id of the agent, while it runs.
     pub async fn process_id(&self) -> Option<u32> {
         let (reply, connection) = oneshot::channel();
-        self.context.supervisor.send(Command::Peek(reply)).await.ok()?;
+        self.context.supervisor.send(SupervisorCommand::Peek(reply)).await.ok()?;
         connection.await.ok()?.map(|connection: Arc<Connection>| connection.handle.pid())
     }
 
     async fn connect(&self) -> Result<Arc<Connection>, ProviderError> {
         let (reply, connection) = oneshot::channel();
         let gone = || ProviderError::Unavailable { name: self.context.agent.name.clone() };
-        self.context.supervisor.send(Command::Connect(reply)).await.map_err(|_| gone())?;
+        self.context.supervisor.send(SupervisorCommand::Connect(reply)).await.map_err(|_| gone())?;
         let connection = connection.await.map_err(|_| gone())??;
-        self.version.learn(connection.about().version.as_deref());
+        self.version.learn(connection.capabilities().version.as_deref());
         Ok(connection)
     }
 
     /// Asks for a session; logs in first if the agent wants that and it can be done.
     async fn ask_for_session(&self, connection: &Connection, directory: &Path) -> Result<SessionSetup, ProviderError> {
-        let Context { agent, settings, .. } = &*self.context;
+        let AcpContext { agent, settings, .. } = &*self.context;
         let request = acp::NewSessionRequest::new(directory);
-        let ask = || connection.peer.call::<SessionSetup>("session/new", &request, settings.session_timeout);
+        let ask = || connection.rpc.call::<SessionSetup>("session/new", &request, settings.session_timeout);
         let mut answer = ask().await;
         if let Err(CallError::Refused(error)) = &answer
             && error.code == wire::AUTH_REQUIRED
         {
-            login::log_in(connection, agent, settings, &error.words()).await?;
+            login::log_in(connection, agent, settings, &error.text()).await?;
             answer = ask().await;
         }
         let name = agent.name.clone();
         answer.map_err(|error| match error {
             CallError::Refused(error) if error.code == wire::AUTH_REQUIRED => {
-                ProviderError::LoginRequired { name, detail: error.words() }
+                ProviderError::LoginRequired { name, detail: error.text() }
             }
             CallError::Gone(detail) => ProviderError::Crashed { name, detail },
             error => ProviderError::CreateFailed { detail: error.to_string() },
         })
     }
 
-    async fn create(&self, project_dir: PathBuf) -> Result<ProviderSession, ProviderError> {
+    /// With `stored`, a session of ours that the agent has nothing of: it keeps our id, and gets another of the
+    /// agent's.
+    async fn create(
+        &self,
+        project_dir: PathBuf,
+        stored: Option<&StoredSession>,
+    ) -> Result<OpenedSession, ProviderError> {
         let directory = real_directory(&project_dir)?;
         let connection = self.connect().await?;
         let mut expectation = Expectation::new(&self.context.router);
@@ -137,55 +149,78 @@ impl AcpProvider {
         let id = setup.session_id.as_deref().ok_or_else(|| failed("the agent gave no session id"))?;
         let id = AgentSessionId::parse(id).map_err(|error| failed(&format!("the agent's session id {error}")))?;
         let ends = SessionLink::open(directory);
-        if !expectation.fulfil(&id, &ends.link) {
+        let link = ends.link.clone();
+        if !expectation.fulfil(&id, &link) {
             return Err(failed("the agent gave the id of a session that is open"));
         }
-        // Who is in the router hears of a loss. This one may have come in too late for it.
-        if let Some(detail) = connection.peer.closed() {
+        // Sessions in the router are notified of a loss. This one may have come in too late for it.
+        if let Some(detail) = connection.rpc.closed() {
             self.context.router.remove(&id);
             return Err(ProviderError::Crashed { name: self.context.agent.name.clone(), detail });
         }
         let (events, receiver) = mpsc::channel(EVENT_QUEUE_MAX);
-        let mut session = Session::new(Arc::clone(&self.context), id.clone(), project_dir, ends, connection, events);
-        session.introduce(&setup);
+        let new_id = || SessionId::new(&self.context.agent.cli_type, &id);
+        let session_id = stored.map_or_else(new_id, |stored| stored.id.clone());
+        let context = Arc::clone(&self.context);
+        let start = SessionStart {
+            session_id,
+            agent_id: id.clone(),
+            directory: project_dir,
+            // They are set again by requests of their own: an agent that refuses one is used all the same.
+            options: OptionValues::new(),
+        };
+        let mut session = AcpSession::new(context, start, ends, connection, events);
+        session.created(&setup, stored.map(|stored| &stored.agent_id));
         self.tasks.spawn(session.run());
         // Nobody waits for the supervisor.
-        let _ = self.context.supervisor.try_send(Command::Proved);
-        Ok(ProviderSession { id, events: receiver })
+        let _ = self.context.supervisor.try_send(SupervisorCommand::ResetRestarts);
+        Ok(self.opened(id, link, receiver))
     }
 
-    async fn load(&self, open: &OpenSession, connection: Arc<Connection>) -> Result<Loaded, ProviderError> {
-        let ends = SessionLink::open(real_directory(&open.project_dir).map_err(|error| not_loaded(&error))?);
-        if !self.context.router.add(open.id.clone(), ends.link.clone()) {
-            return Err(ProviderError::SessionOpen(open.id.clone()));
+    async fn load(&self, stored: &StoredSession, connection: Arc<Connection>) -> Result<LoadedSession, ProviderError> {
+        let ends = SessionLink::open(real_directory(&stored.project_dir).map_err(|error| not_loaded(&error))?);
+        let (link, id) = (ends.link.clone(), stored.agent_id.clone());
+        if !self.context.router.add(id.clone(), link.clone()) {
+            return Err(ProviderError::LoadFailed { detail: "the session is open already".into() });
         }
         let (events, receiver) = mpsc::channel(EVENT_QUEUE_MAX);
         let (reply, history) = oneshot::channel();
-        let (context, id, directory) = (Arc::clone(&self.context), open.id.clone(), open.project_dir.clone());
-        let mut session = Session::new(context, id.clone(), directory, ends, connection, events);
-        session.remember(&open.chosen);
-        session.load(reply);
+        let start = SessionStart {
+            session_id: stored.id.clone(),
+            agent_id: id.clone(),
+            directory: stored.project_dir.clone(),
+            options: stored.options.clone(),
+        };
+        let mut session = AcpSession::new(Arc::clone(&self.context), start, ends, connection, events);
+        session.open(reply);
         self.tasks.spawn(session.run());
-        let gone = |_| Err(ProviderError::LoadFailed { detail: "the session was let go of".into() });
+        let gone = |_| Err(ProviderError::LoadFailed { detail: "the session was closed".into() });
         let history = history.await.unwrap_or_else(gone)?;
-        Ok(Loaded { session: ProviderSession { id, events: receiver }, history })
+        Ok(LoadedSession { opened: self.opened(id, link, receiver), history })
     }
 
-    fn session(&self, id: &AgentSessionId) -> Result<SessionLink, ProviderError> {
-        self.context.router.get(id.as_str()).ok_or_else(|| ProviderError::SessionNotFound(id.clone()))
+    /// The agent has nothing of this session: it gets another one, with the options that the user had set.
+    async fn create_again(&self, stored: StoredSession) -> Result<LoadedSession, ProviderError> {
+        let opened = self.create(stored.project_dir.clone(), Some(&stored)).await?;
+        for (option, value) in &stored.options {
+            if let Err(error) = opened.session.set_option(option, value).await {
+                // Nothing was sent yet, and the page shows the value it has instead.
+                tracing::warn!(session = %opened.agent_id, option, value, %error, "an option could not be restored");
+            }
+        }
+        let history = History { continuity: Continuity::Live, ..History::default() };
+        Ok(LoadedSession { opened, history })
     }
 
-    /// Asks the session's task and waits for its answer.
-    async fn ask<T>(
+    fn opened(
         &self,
-        id: &AgentSessionId,
-        command: impl FnOnce(oneshot::Sender<T>) -> SessionCommand,
-    ) -> Result<T, ProviderError> {
-        let link = self.session(id)?;
-        let (reply, answer) = oneshot::channel();
-        let gone = || ProviderError::SessionNotFound(id.clone());
-        link.commands.send(command(reply)).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())
+        agent_id: AgentSessionId,
+        link: SessionLink,
+        events: mpsc::Receiver<ProviderEvent>,
+    ) -> OpenedSession {
+        let context = Arc::clone(&self.context);
+        let session = Arc::new(AcpSessionHandle { agent_id: agent_id.clone(), link, context });
+        OpenedSession { agent_id, session, events }
     }
 }
 
@@ -219,50 +254,41 @@ impl Provider for AcpProvider {
         }
     }
 
-    async fn try_out(&self, directory: &Path) -> Result<Trial, ProviderError> {
+    async fn probe(&self, directory: &Path) -> Result<Probe, ProviderError> {
         let connection = self.connect().await?;
-        let Context { agent, settings, .. } = &*self.context;
-        let login = trial::login(&connection, agent, settings, directory).await;
-        Ok(Trial { version: connection.about().version.clone(), login: login? })
+        let AcpContext { agent, settings, .. } = &*self.context;
+        let login = probe::login(&connection, agent, settings, directory).await;
+        Ok(Probe { version: connection.capabilities().version.clone(), login: login? })
     }
 
     fn watch_status(&self) -> watch::Receiver<StatusReport> {
         self.context.status.subscribe()
     }
 
-    async fn create_session(&self, session: NewSession) -> Result<ProviderSession, ProviderError> {
-        self.create(session.project_dir).await
+    async fn create_session(&self, session: NewSession) -> Result<OpenedSession, ProviderError> {
+        self.create(session.project_dir, None).await
     }
 
-    async fn load_session(&self, open: OpenSession) -> Result<Loaded, ProviderError> {
-        if self.session(&open.id).is_ok() {
-            return Err(ProviderError::SessionOpen(open.id));
+    async fn load_session(&self, stored: StoredSession) -> Result<LoadedSession, ProviderError> {
+        if !stored.prompted {
+            return self.create_again(stored).await;
         }
-        if !open.prompted {
-            let session = self.create(open.project_dir).await?;
-            for (option, value) in &open.chosen {
-                if let Err(error) = self.set_option(&session.id, option, value).await {
-                    // Nothing was said yet, and the page shows what it is instead.
-                    tracing::warn!(session = %session.id, option, value, %error, "an option could not be set again");
-                }
-            }
-            let history = History { continuity: Continuity::Live, ..History::default() };
-            return Ok(Loaded { session, history });
-        }
-        let Context { agent, settings, .. } = &*self.context;
-        self.connect().await?.peer.past_told(open.id.as_str(), PAST_TIME_MAX).await;
+        let AcpContext { agent, settings, .. } = &*self.context;
+        self.context.router.released(&stored.agent_id, HISTORY_WITHIN).await;
+        self.connect().await?.rpc.history_sent(stored.agent_id.as_str(), HISTORY_WITHIN).await;
         // It may have been another process.
         let connection = self.connect().await?;
-        let loaded = match self.load(&open, Arc::clone(&connection)).await {
+        let loaded = match self.load(&stored, Arc::clone(&connection)).await {
             Err(ProviderError::LoginRequired { detail, .. }) => {
                 login::log_in(&connection, agent, settings, &detail).await?;
-                self.load(&open, Arc::clone(&connection)).await
+                self.load(&stored, Arc::clone(&connection)).await
             }
             loaded => loaded,
         };
         match loaded {
             Err(ProviderError::LoadFailed { detail })
-                if listing::has_session(&connection, &open.id, settings.session_timeout).await == Some(false) =>
+                if listing::has_session(&connection, &stored.agent_id, settings.session_timeout).await
+                    == Some(false) =>
             {
                 let detail = format!("{} no longer has this session ({detail})", agent.name);
                 Err(ProviderError::LoadFailed { detail })
@@ -271,45 +297,66 @@ impl Provider for AcpProvider {
         }
     }
 
-    async fn older_history(&self, _: &AgentSessionId, _: &HistoryCursor, _: usize) -> Result<History, ProviderError> {
-        // A replay brings all there is, so no cursor was ever given out.
-        Ok(History::default())
-    }
-
-    async fn send_message(&self, id: &AgentSessionId, text: &str) -> Result<TurnId, ProviderError> {
-        self.ask(id, |reply| SessionCommand::Send { text: text.to_owned(), reply }).await?
-    }
-
-    async fn cancel_turn(&self, id: &AgentSessionId) -> Result<(), ProviderError> {
-        let link = self.session(id)?;
-        link.commands.send(SessionCommand::Cancel).await.map_err(|_| ProviderError::SessionNotFound(id.clone()))
-    }
-
-    async fn kill_session(&self, id: &AgentSessionId) -> Result<(), ProviderError> {
-        self.ask(id, |reply| SessionCommand::Close { politely: true, reply }).await
-    }
-
-    fn is_alive(&self, id: &AgentSessionId) -> bool {
-        self.session(id).is_ok_and(|link| link.is_attached())
-    }
-
-    async fn set_option(&self, id: &AgentSessionId, option: &str, value: &str) -> Result<(), ProviderError> {
-        let (option, value) = (option.to_owned(), value.to_owned());
-        self.ask(id, |reply| SessionCommand::SetOption { option, value, reply }).await?
-    }
-
-    async fn reconnect(&self, id: Option<&AgentSessionId>) -> Result<(), ProviderError> {
-        let only = id.map(|id| self.session(id)).transpose()?;
-        let (reply, done) = oneshot::channel();
-        let gone = || ProviderError::Unavailable { name: self.context.agent.name.clone() };
-        self.context.supervisor.send(Command::Reconnect { only, reply }).await.map_err(|_| gone())?;
-        done.await.map_err(|_| gone())?
+    async fn reconnect(&self) -> Result<(), ProviderError> {
+        self.context.reconnect(None).await
     }
 
     async fn shutdown(&self) {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+}
+
+/// The handle to one session; its task does the work.
+#[derive(Debug)]
+struct AcpSessionHandle {
+    /// As it was when the session was opened; names it in errors.
+    agent_id: AgentSessionId,
+    link: SessionLink,
+    context: Arc<AcpContext>,
+}
+
+impl AcpSessionHandle {
+    /// Asks the session's task and waits for its answer.
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> AcpCommand) -> Result<T, ProviderError> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || ProviderError::SessionNotFound(self.agent_id.clone());
+        self.link.commands.send(command(reply)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())
+    }
+}
+
+#[async_trait]
+impl AgentSession for AcpSessionHandle {
+    fn is_alive(&self) -> bool {
+        self.link.is_attached()
+    }
+
+    async fn send(&self, prompt: Prompt) -> Result<TurnId, ProviderError> {
+        self.ask(|reply| AcpCommand::Send { prompt, reply }).await?
+    }
+
+    async fn cancel(&self) -> Result<(), ProviderError> {
+        self.ask(|reply| AcpCommand::Cancel { reply }).await
+    }
+
+    async fn set_option(&self, option: &str, value: &str) -> Result<(), ProviderError> {
+        let (option, value) = (option.to_owned(), value.to_owned());
+        self.ask(|reply| AcpCommand::SetOption { option, value, reply }).await?
+    }
+
+    async fn reconnect(&self) -> Result<(), ProviderError> {
+        self.context.reconnect(Some(self.link.clone())).await
+    }
+
+    async fn older_history(&self, _: &HistoryCursor, _: usize) -> Result<History, ProviderError> {
+        // A replay brings all there is, so no cursor was ever given out.
+        Ok(History::default())
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        self.ask(|reply| AcpCommand::Close { at_agent: true, reply }).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a session offers to switch (mode, model, …) and its slash commands, as session facts.
+//! The options of a session (mode, model, …) and its slash commands, as session facts.
 
 use agent_client_protocol_schema::v1 as acp;
 use protocol::SessionFacts;
@@ -9,11 +9,11 @@ use super::wire::SessionSetup;
 /// The id under which modes are offered by an agent that has no config options.
 pub(crate) const MODE_OPTION: &str = "mode";
 
-/// The options of a session as last heard.
+/// The options of a session as last reported.
 #[derive(Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct SessionOptions {
     options: Vec<ConfigOption>,
-    /// Switches that are on or off, set by a boolean rather than by a name.
+    /// Options that are on or off, set by a boolean rather than by a name.
     booleans: Vec<String>,
     /// The mode comes from `modes` and is set by its own method.
     mode_is_separate: bool,
@@ -22,15 +22,15 @@ pub(crate) struct Options {
 
 /// How one option is set on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Setter {
+pub(crate) enum OptionSetter {
     Mode,
     Choice,
     Boolean,
 }
 
-impl Options {
-    /// What the answer to `session/new`, `load` or `resume` says. Agents that offer both modes and config options say
-    /// the mode twice; the option wins.
+impl SessionOptions {
+    /// What the answer to `session/new`, `load` or `resume` reports. Agents that offer both modes and config options
+    /// report the mode twice; the option wins.
     pub(crate) fn set_up(&mut self, setup: &SessionSetup) -> SessionFacts {
         if let Some(options) = &setup.config_options {
             self.take(options);
@@ -45,7 +45,7 @@ impl Options {
         self.facts()
     }
 
-    /// The whole list anew.
+    /// The whole list, replaced.
     pub(crate) fn replace(&mut self, options: &[acp::SessionConfigOption]) -> SessionFacts {
         let mode = self.options.iter().find(|_| self.mode_is_separate).cloned();
         self.take(options);
@@ -75,24 +75,24 @@ impl Options {
     }
 
     /// None when the session offers no such option or no such value.
-    pub(crate) fn setter(&self, option: &str, value: &str) -> Option<Setter> {
+    pub(crate) fn setter(&self, option: &str, value: &str) -> Option<OptionSetter> {
         let offered = self.options.iter().find(|offered| offered.id == option)?;
         if !offered.choices.iter().any(|choice| choice.value == value) {
             return None;
         }
         Some(if self.mode_is_separate && option == MODE_OPTION && offered.category == ConfigCategory::Mode {
-            Setter::Mode
+            OptionSetter::Mode
         } else if self.booleans.iter().any(|boolean| boolean == option) {
-            Setter::Boolean
+            OptionSetter::Boolean
         } else {
-            Setter::Choice
+            OptionSetter::Choice
         })
     }
 
     /// The model as the wire names it.
     pub(crate) fn model_id(&self) -> String {
-        let chosen = self.options.iter().find(|option| option.category == ConfigCategory::Model);
-        chosen.map(|option| option.value.clone()).or_else(|| self.model.clone()).unwrap_or_default()
+        let model_option = self.options.iter().find(|option| option.category == ConfigCategory::Model);
+        model_option.map(|option| option.value.clone()).or_else(|| self.model.clone()).unwrap_or_default()
     }
 
     fn take(&mut self, options: &[acp::SessionConfigOption]) {
@@ -102,8 +102,8 @@ impl Options {
     }
 
     pub(crate) fn facts(&self) -> SessionFacts {
-        let chosen = self.options.iter().find(|option| option.category == ConfigCategory::Model);
-        let model = chosen.map(|option| {
+        let model_option = self.options.iter().find(|option| option.category == ConfigCategory::Model);
+        let model = model_option.map(|option| {
             let choice = option.choices.iter().find(|choice| choice.value == option.value);
             choice.map_or(&option.value, |choice| &choice.name).clone()
         });

@@ -6,7 +6,7 @@ use agent_process::AgentCommand;
 
 /// Programs that run another one, which is named by their first argument that is no flag.
 const RUNNERS: [&str; 10] = ["node", "nodejs", "npx", "bun", "bunx", "deno", "python", "python3", "uvx", "sh"];
-/// Files and directories that say nothing of the package they are in.
+/// Files and directories whose name is not that of the package they are in.
 const NAMELESS: [&str; 10] = ["index", "main", "cli", "dist", "bin", "build", "lib", "src", "out", "__main__"];
 
 /// The program as people know it. One that was not found is named as it was looked for.

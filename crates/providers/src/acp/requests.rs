@@ -1,4 +1,4 @@
-//! What an agent asks of us besides leave: files and terminals. Each request runs in a task of its own.
+//! What an agent requests besides permission: files and terminals. Each request runs in a task of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,7 @@ pub(crate) struct Requests {
 }
 
 /// The duty to answer one request, once.
-struct Reply {
+struct PendingAnswer {
     connection: Arc<Connection>,
     id: Box<RawValue>,
     open: Arc<Mutex<HashMap<String, AbortHandle>>>,
@@ -70,13 +70,13 @@ impl Requests {
         let task = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(cancel.request_id.get());
         if let Some(task) = task {
             task.abort();
-            self.connection.peer.answer(cancel.request_id, &refuse(wire::REQUEST_CANCELLED, "cancelled"));
+            self.connection.rpc.answer(cancel.request_id, &refuse(wire::REQUEST_CANCELLED, "cancelled"));
         }
     }
 
-    pub(crate) async fn serve(&mut self, id: &RawValue, method: &str, params: &str, router: &Router) {
+    pub(crate) async fn handle(&mut self, id: &RawValue, method: &str, params: &str, router: &Router) {
         if self.tasks.len() >= RUNNING_MAX {
-            return self.connection.peer.answer(id, &refuse(wire::INTERNAL_ERROR, "too many requests at once"));
+            return self.connection.rpc.answer(id, &refuse(wire::INTERNAL_ERROR, "too many requests at once"));
         }
         let (id, params) = (id.to_owned(), params.to_owned());
         let long_answers = Arc::clone(&self.long_answers);
@@ -142,7 +142,7 @@ impl Requests {
                     data: Some(serde_json::json!({ "method": method })),
                     ..RpcError::new(wire::METHOD_NOT_FOUND, format!("Method not found: {method}"))
                 };
-                self.connection.peer.answer(&id, &Err::<(), _>(error));
+                self.connection.rpc.answer(&id, &Err::<(), _>(error));
             }
         }
     }
@@ -151,24 +151,24 @@ impl Requests {
     where
         P: DeserializeOwned,
         F: Future<Output = ()> + Send + 'static,
-        W: FnOnce(P, SessionLink, Reply) -> F,
+        W: FnOnce(P, SessionLink, PendingAnswer) -> F,
     {
         #[derive(serde::Deserialize)]
         struct Address {
             #[serde(rename = "sessionId")]
             session_id: String,
         }
-        let peer = &self.connection.peer;
+        let rpc = &self.connection.rpc;
         let request = match serde_json::from_str::<P>(params) {
             Ok(request) => request,
-            Err(error) => return peer.answer(&id, &refuse(wire::INVALID_PARAMS, &error.to_string())),
+            Err(error) => return rpc.answer(&id, &refuse(wire::INVALID_PARAMS, &error.to_string())),
         };
         let address = serde_json::from_str::<Address>(params).ok();
         let Some(link) = address.and_then(|address| router.get(&address.session_id)) else {
-            return peer.answer(&id, &refuse(wire::INVALID_PARAMS, "unknown session"));
+            return rpc.answer(&id, &refuse(wire::INVALID_PARAMS, "unknown session"));
         };
         let key = id.get().to_owned();
-        let reply = Reply { connection: Arc::clone(&self.connection), id, open: Arc::clone(&self.open) };
+        let reply = PendingAnswer { connection: Arc::clone(&self.connection), id, open: Arc::clone(&self.open) };
         // Held until the task is entered: one that answers at once must find itself there.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let task = self.tasks.spawn(work(request, link, reply));
@@ -176,11 +176,11 @@ impl Requests {
     }
 }
 
-impl Reply {
+impl PendingAnswer {
     async fn give(&self, outcome: Result<impl Serialize, RpcError>) {
         let was_open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id.get()).is_some();
         if was_open {
-            self.connection.peer.answer_in_time(&self.id, &outcome).await;
+            self.connection.rpc.answer_in_time(&self.id, &outcome).await;
         }
     }
 
@@ -195,7 +195,7 @@ impl Reply {
 
 /// File work blocks, so it is done where that is allowed, once there is room for it and until the answer is on its way.
 async fn file<R: Serialize + Send + 'static, P>(
-    reply: Reply,
+    reply: PendingAnswer,
     room: impl Future<Output = P>,
     work: impl FnOnce() -> Result<R, files::FileError> + Send + 'static,
 ) {
@@ -210,7 +210,11 @@ async fn file<R: Serialize + Send + 'static, P>(
 
 /// Starts a command and stays with it until it ends. Its place is taken before anything else of the agent is read: the
 /// end of its turn may be the next line.
-fn create(request: acp::CreateTerminalRequest, link: SessionLink, reply: Reply) -> impl Future<Output = ()> + Send {
+fn create(
+    request: acp::CreateTerminalRequest,
+    link: SessionLink,
+    reply: PendingAnswer,
+) -> impl Future<Output = ()> + Send {
     let connection = Arc::clone(&reply.connection);
     let starting = connection.terminals.reserve(&request.session_id.0);
     async move {

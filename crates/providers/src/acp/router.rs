@@ -6,16 +6,18 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{AgentSessionId, TurnId};
+use protocol::{AgentSessionId, Prompt, TurnId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::Connection;
-use super::peer::Reply;
-use crate::provider::ProviderError;
+use super::rpc_client::RpcReply;
+use crate::error::ProviderError;
 
 /// How many lines may wait for one session. When it is full the agent's pipe fills: a session that cannot follow slows
 /// its agent down, and costs no memory.
@@ -32,7 +34,7 @@ const EARLY_UPDATE_BYTES_MAX: usize = 256 * 1024;
 
 /// What comes to a session from its agent, in the agent's order.
 #[derive(Debug)]
-pub(crate) enum SessionInput {
+pub(crate) enum AgentInput {
     Update {
         text: String,
         /// Given back when the session has taken it in.
@@ -43,8 +45,8 @@ pub(crate) enum SessionInput {
         request: Box<PermissionRequest>,
     },
     Answer {
-        expect: Expect,
-        reply: Reply,
+        kind: RequestKind,
+        reply: RpcReply,
     },
     /// A terminal of ours printed something.
     Terminal {
@@ -52,33 +54,38 @@ pub(crate) enum SessionInput {
         text: String,
         room: Option<OwnedSemaphorePermit>,
     },
-    /// Words for the user about the agent.
+    /// A message for the user about the agent.
     Notice(String),
     /// A line that could not be read. Without a name in it, it concerns whoever the agent works for just now.
     Unreadable {
         line: String,
         is_named: bool,
     },
-    /// The process is gone. Everything it said came before.
+    /// The process is gone. Everything it wrote came before.
     Lost {
         detail: String,
-        by_hand: bool,
+        was_requested: bool,
     },
-    /// A process is there to go on with; resolves when the session is taken up again or cannot be.
+    /// Another process runs. `done` resolves when the session is attached to it or cannot be.
     Attach {
         connection: Arc<Connection>,
         done: oneshot::Sender<Result<(), ProviderError>>,
     },
 }
 
-/// What an answer in the session's queue answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
-    Prompt(TurnId),
-    /// `session/new`, `resume` or `load`, to go on with a session that exists here.
-    New,
+/// How the agent is asked for a session that exists here: `session/new`, `session/resume` or `session/load`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AttachRequest {
+    Create,
     Resume,
     Load,
+}
+
+/// What an answer in the session's queue answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    Prompt(TurnId),
+    Attach(AttachRequest),
     Close,
     /// `session/set_mode` or `set_config_option`, by the number under which somebody waits for it.
     Option(u64),
@@ -86,24 +93,26 @@ pub(crate) enum Expect {
 
 /// What the hub asks of a session. Goes ahead of the agent's lines: a cancel must not wait behind a flood.
 #[derive(Debug)]
-pub(crate) enum SessionCommand {
+pub(crate) enum AcpCommand {
     Send {
-        text: String,
+        prompt: Prompt,
         reply: oneshot::Sender<Result<TurnId, ProviderError>>,
     },
-    Cancel,
+    Cancel {
+        reply: oneshot::Sender<()>,
+    },
     SetOption {
         option: String,
         value: String,
         reply: oneshot::Sender<Result<(), ProviderError>>,
     },
-    /// Lets go of the agent's side and takes it up again.
-    Renew {
+    /// Closes the session at the agent and attaches it again.
+    Reattach {
         reply: oneshot::Sender<Result<(), ProviderError>>,
     },
-    /// Settles what was said and lets go. `politely` closes the agent's side as well.
+    /// Settles what runs and ends the session, with `at_agent` at the agent as well.
     Close {
-        politely: bool,
+        at_agent: bool,
         reply: oneshot::Sender<()>,
     },
 }
@@ -130,8 +139,8 @@ pub(crate) struct OfferedOption {
 /// The way to a session.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionLink {
-    pub(crate) inputs: mpsc::Sender<SessionInput>,
-    pub(crate) commands: mpsc::Sender<SessionCommand>,
+    pub(crate) inputs: mpsc::Sender<AgentInput>,
+    pub(crate) commands: mpsc::Sender<AcpCommand>,
     /// Where the agent may read and write through us, symlinks resolved.
     pub(crate) directory: Arc<PathBuf>,
     attached: Arc<AtomicBool>,
@@ -140,19 +149,19 @@ pub(crate) struct SessionLink {
 
 /// The session's own ends of its link.
 #[derive(Debug)]
-pub(crate) struct SessionEnds {
-    pub(crate) inputs: mpsc::Receiver<SessionInput>,
-    pub(crate) commands: mpsc::Receiver<SessionCommand>,
+pub(crate) struct SessionMailbox {
+    pub(crate) inputs: mpsc::Receiver<AgentInput>,
+    pub(crate) commands: mpsc::Receiver<AcpCommand>,
     pub(crate) link: SessionLink,
 }
 
 impl SessionLink {
-    pub(crate) fn open(directory: PathBuf) -> SessionEnds {
+    pub(crate) fn open(directory: PathBuf) -> SessionMailbox {
         let (inputs, inputs_end) = mpsc::channel(INPUT_QUEUE_MAX);
         let (commands, commands_end) = mpsc::channel(COMMAND_QUEUE_MAX);
         let room = Arc::new(Semaphore::new(INPUT_BYTES_MAX));
         let link = Self { inputs, commands, directory: Arc::new(directory), attached: Arc::default(), room };
-        SessionEnds { inputs: inputs_end, commands: commands_end, link }
+        SessionMailbox { inputs: inputs_end, commands: commands_end, link }
     }
 
     /// Waits until so much text may join what waits for the session. None for little, and for a session that is gone.
@@ -186,6 +195,8 @@ struct Routes {
     early: Vec<(String, String)>,
     /// Sessions being created.
     expected: usize,
+    /// Sessions that have no queue any more and may still be closed at the agent.
+    closing: HashMap<AgentSessionId, CancellationToken>,
 }
 
 impl Router {
@@ -201,6 +212,32 @@ impl Router {
 
     pub(crate) fn remove(&self, id: &AgentSessionId) {
         self.lock().sessions.remove(id);
+    }
+
+    /// Removes a session that is closed at the agent from now until the guard is dropped.
+    pub(crate) fn begin_close(&self, id: &AgentSessionId) -> DropGuard {
+        let mut routes = self.lock();
+        routes.sessions.remove(id);
+        routes.closing.retain(|_, closed| !closed.is_cancelled());
+        let closed = CancellationToken::new();
+        routes.closing.insert(id.clone(), closed.clone());
+        closed.drop_guard()
+    }
+
+    /// Waits until nobody has the session open and it is closed at the agent: a close that comes late would end the
+    /// session that was loaded meanwhile.
+    pub(crate) async fn released(&self, id: &AgentSessionId, within: Duration) {
+        let released = async {
+            let open = self.lock().sessions.get(id).cloned();
+            if let Some(link) = open {
+                link.inputs.closed().await;
+            }
+            let closing = self.lock().closing.get(id).cloned();
+            if let Some(closed) = closing {
+                closed.cancelled().await;
+            }
+        };
+        let _ = tokio::time::timeout(within, released).await;
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<SessionLink> {
@@ -232,7 +269,7 @@ impl Router {
         }
         routes.early.retain(|(session, update)| {
             let is_ours = session == id.as_str();
-            let update = SessionInput::Update { text: update.clone(), room: None };
+            let update = AgentInput::Update { text: update.clone(), room: None };
             if is_ours && link.inputs.try_send(update).is_err() {
                 tracing::warn!(session, "an early update was lost");
             }

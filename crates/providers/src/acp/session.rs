@@ -1,502 +1,332 @@
 //! One open session: the task that owns its turn, its translation and its channel to the hub.
 //!
-//! Comes in: the hub's commands, and what the agent says, in its order. Goes out: provider events, and lines to the
-//! agent. It outlives the process behind it. No arm of its loop waits for the world: every answer of the agent comes
-//! back through the same queue as everything else it says. Here are the loop and the session's end; what it does is in `turn`,
-//! `attach` (how it and the process find each other), `extras` (options and terminals) and `time` (what is due by itself).
+//! Comes in: the hub's commands, and what the agent writes, in its order. Goes out: provider events, and lines to the
+//! agent. It outlives the process behind it. No arm of its loop waits: every answer of the agent comes through the same
+//! queue as everything else it writes. Here are the loop and what each input leads to; more is in `turn`, `cancel`,
+//! `attach` (how the session and the process find each other), `session_options`, `terminal_output`, `deadlines` and
+//! `session_end`.
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::{
-    AgentSessionId, AgentStatus, Continuity, ErrorCode, ErrorDetail, SessionFacts, SessionId, Timestamp, TurnId,
-};
-use tokio::sync::{mpsc, oneshot, watch};
+use protocol::{AgentSessionId, Continuity, Prompt, SessionFacts, SessionId, Timestamp, TurnId};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::attach_state::{AttachPurpose, AttachState, AttachStep, AttachWaiter, Attaching};
 use super::connection::Connection;
-use super::extras::{Restoring, Setting, Unshown};
-use super::history::HistoryBuilder;
-use super::peer::{CallError, Reply};
-use super::router::{Expect, SessionCommand, SessionEnds, SessionInput, SessionLink};
-use super::step::Output;
-use super::supervisor::Context;
-use super::time::FAR;
+use super::deadlines::NO_DEADLINE;
+use super::event_builder::Translated;
+use super::router::{AcpCommand, AgentInput, RequestKind, SessionMailbox};
+use super::rpc_client::{CallError, RpcReply};
+use super::session_end::Ending;
+use super::session_options::OptionRequests;
+use super::session_status::SessionStatus;
+use super::supervisor::AcpContext;
+use super::terminal_output::UnclaimedOutput;
 use super::translate::Translator;
-use super::turn::Turn;
-use super::wire::{PromptResult, SessionSetup, Update};
-use crate::fault::{Fault, contained, contained_now};
-use crate::outlet::Outlet;
-use crate::provider::{History, ProviderError, ProviderEvent, StatusReport};
-use crate::unreadable::Unreadable;
+use super::wire::{SessionSetup, Update};
+use crate::catch_panic::catch_panic;
+use crate::conversation::{Conversation, ConversationLimits, OptionValues, SilenceReports};
+use crate::emitter::Emitter;
+use crate::error::ProviderError;
+use crate::provider::ProviderEvent;
+use crate::unreadable::UnreadableLines;
 
-/// Lines of the agent taken in at once; the hub's commands and the way out get their turn in between.
+/// Lines of the agent handled at once; the hub's commands and the events get their turn in between.
 const INPUTS_AT_ONCE: usize = 64;
-/// The most that is taken in of what an agent says between two turns; a late word or a notice is what is expected.
-const UNASKED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Notices kept while a session is loaded, to be shown after its past. One or two are what is seen.
-const LOADING_NOTICES_MAX: usize = 64;
-/// For a running turn to end when its session is let go of, and for the agent to close its side.
-const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+/// The most that is shown of what an agent writes between two turns; a late line or a notice is what is expected.
+const UNSOLICITED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Notices kept while a session is loaded, to be shown after its history. One or two are what is seen.
+const NOTICES_MAX: usize = 64;
 
-pub(crate) struct Session {
-    pub(super) context: Arc<Context>,
-    pub(super) id: AgentSessionId,
+pub(crate) struct AcpSession {
+    pub(super) context: Arc<AcpContext>,
+    /// The agent's present id for it. Ours never changes; the translator and the emitter have it.
+    pub(super) agent_id: AgentSessionId,
     pub(super) directory: PathBuf,
-    pub(super) link: SessionLink,
-    inputs: mpsc::Receiver<SessionInput>,
-    commands: mpsc::Receiver<SessionCommand>,
-    agent_status: watch::Receiver<StatusReport>,
-    told_status: StatusReport,
-    pub(super) connection: Option<Arc<Connection>>,
+    pub(super) mailbox: SessionMailbox,
+    pub(super) status: SessionStatus,
     pub(super) translator: Translator,
-    pub(super) outlet: Outlet,
-    pub(super) attachment: Attachment,
-    pub(super) turn: Option<Turn>,
-    /// The prompt whose turn was ended here and not by the agent, which may still speak for it.
-    pub(super) unended: Option<TurnId>,
-    /// A message that waits for the agent to take the session up.
-    pub(super) waiting: Option<(String, oneshot::Sender<Result<TurnId, ProviderError>>)>,
-    /// Who waits for the same.
-    pub(super) attaching: Option<oneshot::Sender<Result<(), ProviderError>>>,
-    /// Who wants it let go of and taken up again, or else the agent restarted.
-    pub(super) renewing: Option<oneshot::Sender<Result<(), ProviderError>>>,
-    pub(super) loading: Option<Loading>,
-    /// The agent was given a message, so the session ought to be on its disk.
-    pub(super) prompted: bool,
-    /// The agent has said something in it or told its past, so it is.
-    pub(super) is_known: bool,
-    /// The agent told something of the past since it was asked for it.
-    pub(super) replayed: bool,
-    /// What was said outside of any turn since the last one began.
-    pub(super) unasked_bytes: usize,
-    pub(super) unreadable: Unreadable,
-    /// When it was last heard or asked something.
-    pub(super) used: Instant,
-    pub(super) setting: HashMap<u64, Setting>,
-    pub(super) settings_asked: u64,
-    /// The options that the user has switched, each as it was last: an agent forgets them with the session it lets go of.
-    pub(super) chosen: BTreeMap<String, String>,
-    /// The same, as it was told last.
-    pub(super) told_chosen: BTreeMap<String, String>,
-    pub(super) restoring: Option<Restoring>,
-    pub(super) terminal_output: HashMap<String, Unshown>,
-    pub(super) leaving: Option<Leaving>,
+    pub(super) emitter: Emitter,
+    pub(super) state: AttachState,
+    /// A running turn implies that `state` is attached, a held message that it is attaching or closing.
+    pub(super) conversation: Conversation<HeldMessage>,
+    pub(super) memory: AgentMemory,
+    /// What came outside of any turn since the last one began.
+    pub(super) unsolicited_bytes: usize,
+    pub(super) unreadable: UnreadableLines,
+    pub(super) option_requests: OptionRequests,
+    pub(super) unclaimed_output: UnclaimedOutput,
+    pub(super) ending: Option<Ending>,
 }
 
-/// How the agent's process stands to this session.
+/// A message that waits for the agent to have the session.
+pub(super) struct HeldMessage {
+    pub(super) prompt: Prompt,
+    pub(super) reply: oneshot::Sender<Result<TurnId, ProviderError>>,
+}
+
+/// What the agent can have of the session on its own disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attachment {
-    Attached,
-    /// It knows nothing of it; it is asked to take it up when that is needed.
-    Detached,
-    /// It was asked, and has until then to answer. With `discard` it tells the whole past again.
-    Attaching {
-        due: Instant,
-        discard: bool,
-    },
-    Closing {
-        due: Instant,
-    },
-    /// It works on for a prompt that the user has stopped, and gets no message before it has answered that or, where it
-    /// was asked to, closed the session.
-    Hanging {
-        is_closing: bool,
-    },
+pub(super) enum AgentMemory {
+    /// It was given no message.
+    Nothing,
+    /// It was given a message, and may have been lost before it wrote that down.
+    Message,
+    /// It has written something in the session, or replayed it.
+    Confirmed,
 }
 
-pub(super) struct Loading {
-    pub(super) history: HistoryBuilder,
-    /// Notices that came meanwhile. They are about now, not about the past.
-    pub(super) notices: Vec<Update>,
-    pub(super) reply: oneshot::Sender<Result<History, ProviderError>>,
+/// What a session starts with.
+pub(crate) struct SessionStart {
+    pub(crate) session_id: SessionId,
+    pub(crate) agent_id: AgentSessionId,
+    pub(crate) directory: PathBuf,
+    /// What the user set before this session was opened.
+    pub(crate) options: OptionValues,
 }
 
-pub(super) struct Leaving {
-    pub(super) due: Instant,
-    politely: bool,
-    reply: Option<oneshot::Sender<()>>,
-}
-
-impl Session {
+impl AcpSession {
     pub(crate) fn new(
-        context: Arc<Context>,
-        id: AgentSessionId,
-        directory: PathBuf,
-        ends: SessionEnds,
+        context: Arc<AcpContext>,
+        start: SessionStart,
+        mailbox: SessionMailbox,
         connection: Arc<Connection>,
         events: mpsc::Sender<ProviderEvent>,
     ) -> Self {
-        let session = SessionId::new(&context.agent.cli_type, &id);
-        let agent_status = context.status.subscribe();
+        let limits = ConversationLimits {
+            silence_after: context.settings.silence_after,
+            silence_reports: SilenceReports::Repeated,
+            cancel_grace: context.settings.cancel_grace,
+            idle_after: context.settings.idle,
+        };
         Self {
-            translator: Translator::new(session.clone(), connection.about().quirks),
-            outlet: Outlet::new(session, events, context.settings.turn_bytes_max),
-            agent_status,
-            told_status: StatusReport::default(),
-            id,
-            directory,
-            link: ends.link,
-            inputs: ends.inputs,
-            commands: ends.commands,
-            connection: Some(connection),
-            attachment: Attachment::Detached,
-            turn: None,
-            unended: None,
-            waiting: None,
-            attaching: None,
-            renewing: None,
-            loading: None,
-            prompted: false,
-            is_known: false,
-            replayed: false,
-            unasked_bytes: 0,
-            unreadable: Unreadable::default(),
-            used: Instant::now(),
-            setting: HashMap::new(),
-            settings_asked: 0,
-            chosen: BTreeMap::new(),
-            told_chosen: BTreeMap::new(),
-            restoring: None,
-            terminal_output: HashMap::new(),
-            leaving: None,
+            translator: Translator::new(start.session_id.clone(), connection.capabilities().quirks),
+            emitter: Emitter::new(start.session_id, events),
+            status: SessionStatus::new(context.status.subscribe()),
+            agent_id: start.agent_id,
+            directory: start.directory,
+            mailbox,
+            state: AttachState::Detached { connection },
+            conversation: Conversation::new(limits, start.options, Instant::now()),
+            memory: AgentMemory::Nothing,
+            unsolicited_bytes: 0,
+            unreadable: UnreadableLines::default(),
+            option_requests: OptionRequests::default(),
+            unclaimed_output: UnclaimedOutput::default(),
+            ending: None,
             context,
         }
     }
 
-    /// However it ends, also by a fault of ours, it can be opened again.
+    /// The agent has just created the session, perhaps in place of one it had under another id.
+    pub(crate) fn created(&mut self, setup: &SessionSetup, replaced: Option<&AgentSessionId>) {
+        if replaced.is_some_and(|replaced| *replaced != self.agent_id) {
+            self.emitter.emit(ProviderEvent::AgentIdChanged(self.agent_id.clone()));
+        }
+        let facts = self.translator.set_up(setup);
+        self.state = match self.take_state() {
+            AttachState::Detached { connection } => AttachState::Attached { connection },
+            state => state,
+        };
+        self.conversation.restore_options(|_, _| false);
+        self.mailbox.link.set_attached(true);
+        self.emit_facts(facts);
+        self.emitter.emit(ProviderEvent::Continuity(Continuity::Live));
+    }
+
+    /// However it ends, also by a panic of ours, it can be opened again.
     pub(crate) async fn run(mut self) {
-        if let Err(fault) = contained(self.live()).await {
-            self.fall(&fault);
+        if let Err(panic) = catch_panic(self.run_until_ended()).await {
+            self.abandon_after_panic(&panic);
         }
-        if let Err(fault) = contained(self.leave()).await {
-            tracing::error!(session = %self.id, %fault, "a session could not be ended in order");
-            self.context.router.remove(&self.id);
-            self.link.set_attached(false);
+        if let Err(panic) = catch_panic(self.end()).await {
+            tracing::error!(session = %self.agent_id, %panic, "a session could not be ended in order");
+            self.context.router.remove(&self.agent_id);
+            self.mailbox.link.set_attached(false);
         }
-        drop(self.outlet);
-        if let Some(reply) = self.leaving.and_then(|leaving| leaving.reply) {
+        // Who waits for the end finds the channel closed.
+        drop(self.emitter);
+        if let Some(reply) = self.ending.and_then(Ending::into_reply) {
             let _ = reply.send(());
         }
     }
 
-    async fn live(&mut self) {
+    async fn run_until_ended(&mut self) {
         let mut batch = Vec::with_capacity(INPUTS_AT_ONCE);
-        self.tell_status();
-        while !self.is_left() {
+        self.report_status();
+        while !self.has_ended() {
             let due = self.deadline();
             tokio::select! {
                 biased; // A cancel must not wait behind a flood of output.
-                Some(command) = self.commands.recv() => self.obey(command),
-                _closed = self.outlet.flush() => break,
-                () = tokio::time::sleep_until(due), if due <= Instant::now() + FAR => self.tick(),
-                _ = self.inputs.recv_many(&mut batch, INPUTS_AT_ONCE), if !self.outlet.is_congested() => {
+                Some(command) = self.mailbox.commands.recv() => self.handle(command),
+                // Also resolves when the channel has room again: then the agent is read again, which nothing else may
+                // cause.
+                relieved = self.emitter.relieve() => if relieved.is_err() { break },
+                () = tokio::time::sleep_until(due), if due <= Instant::now() + NO_DEADLINE => self.on_time(),
+                _ = self.mailbox.inputs.recv_many(&mut batch, INPUTS_AT_ONCE), if !self.emitter.is_congested() => {
                     batch.drain(..).for_each(|input| self.receive(input));
                 }
-                Ok(()) = self.agent_status.changed() => self.tell_status(),
+                Ok(()) = self.status.agent_changed() => self.report_status(),
             }
         }
     }
 
-    /// A fault of ours: the turn ends with an error, the agent's side is let go of, and the session can be opened again.
-    /// What broke may be what would tell so; then the end of the channel tells.
-    fn fall(&mut self, fault: &Fault) {
-        tracing::error!(session = %self.id, %fault, "a session broke");
-        let words = ErrorCode::InternalError.message("");
-        let told = contained_now(|| {
-            self.cancel();
-            if self.turn.is_some() {
-                self.turn_over();
-                self.outlet.abort(&ErrorDetail::new(ErrorCode::InternalError, words.clone()));
-                self.translator.abandon_turn();
-            }
-            let (status, detail) = (AgentStatus::Disconnected, Some(words.clone()));
-            self.say_status(StatusReport { status, detail, ..StatusReport::default() });
-        });
-        if let Err(fault) = told {
-            tracing::error!(session = %self.id, %fault, "a broken session could not be settled");
-            self.turn = None;
-        }
-        let failure = ProviderError::Internal(words);
-        self.attach_over(Err(&failure));
-        self.settings_over(&failure);
-    }
-
-    fn obey(&mut self, command: SessionCommand) {
-        self.used = Instant::now();
+    fn handle(&mut self, command: AcpCommand) {
+        self.conversation.on_use(Instant::now());
         match command {
-            SessionCommand::Send { text, reply } => self.send(text, reply),
-            SessionCommand::Cancel => self.cancel(),
-            SessionCommand::SetOption { option, value, reply } => self.set_option(&option, value, reply),
-            SessionCommand::Renew { reply } => self.renew(reply),
-            SessionCommand::Close { politely, reply } => {
+            AcpCommand::Send { prompt, reply } => self.send(prompt, reply),
+            AcpCommand::Cancel { reply } => {
                 self.cancel();
-                let due = if self.turn.is_some() { Instant::now() + LEAVE_WITHIN } else { Instant::now() };
-                self.leaving = Some(Leaving { due, politely, reply: Some(reply) });
+                let _ = reply.send(());
             }
+            AcpCommand::SetOption { option, value, reply } => self.set_option(&option, value, reply),
+            AcpCommand::Reattach { reply } => self.reattach(reply),
+            AcpCommand::Close { at_agent, reply } => self.begin_end(at_agent, reply),
         }
     }
 
-    fn receive(&mut self, input: SessionInput) {
+    fn receive(&mut self, input: AgentInput) {
         match input {
-            SessionInput::Update { text, room: _room } => self.take_update(&text),
-            SessionInput::Permission { id, request } => self.permission(&id, *request),
-            SessionInput::Answer { expect, reply } => self.answer(expect, reply),
-            SessionInput::Terminal { id, text, room: _room } => self.terminal(id, &text),
-            SessionInput::Notice(text) => {
+            AgentInput::Update { text, room: _room } => self.on_update(&text),
+            AgentInput::Permission { id, request } => self.on_permission_request(&id, *request),
+            AgentInput::Answer { kind, reply } => self.on_answer(kind, reply),
+            AgentInput::Terminal { id, text, room: _room } => self.on_terminal_output(id, &text),
+            AgentInput::Notice(text) => {
                 let notice = acp::Notice::new(acp::NoticeSeverity::Warning, text);
-                self.update(Update::Notice(notice));
+                self.translate(Update::Notice(notice));
             }
-            SessionInput::Unreadable { line, is_named } => {
-                if is_named || self.turn.is_some() {
+            AgentInput::Unreadable { line, is_named } => {
+                if is_named || self.conversation.turn().is_some() {
                     self.report_unreadable(&line);
                 }
             }
-            SessionInput::Lost { detail, by_hand } => self.lost(&detail, by_hand),
-            SessionInput::Attach { connection, done } => {
-                self.connection = Some(connection);
-                self.attaching = Some(done);
-                self.attach();
+            AgentInput::Lost { detail, was_requested } => self.on_lost(&detail, was_requested),
+            AgentInput::Attach { connection, done } => {
+                self.state = AttachState::Detached { connection };
+                self.attach(AttachPurpose::Reattach { waiters: vec![AttachWaiter::Supervisor(done)] });
             }
         }
     }
 
-    /// A turn has a bound on what it may bring. What comes outside of any has one here.
-    fn take_update(&mut self, text: &str) {
+    /// The hub bounds what a turn may bring. What comes outside of any is bounded here.
+    fn on_update(&mut self, text: &str) {
         let update = Update::read(text);
-        // A notice is about now.
-        self.replayed |= update.is_said() && !matches!(update, Update::Notice(_));
+        if let AttachState::Attaching(Attaching { step: AttachStep::Loading { replayed }, .. }) = &mut self.state {
+            // A notice is about the present, and no part of a replay.
+            *replayed |= update.is_content() && !matches!(update, Update::Notice(_));
+        }
         if let Update::Unreadable { reason } = &update {
-            tracing::info!(session = %self.id, reason, "an update could not be read");
+            tracing::info!(session = %self.agent_id, reason, "an update could not be read");
             return self.report_unreadable(text);
         }
-        self.is_known |= self.turn.is_some() && update.is_said();
-        if self.turn.is_some() || !update.is_said() {
-            return self.update(update);
+        if self.conversation.turn().is_some() && update.is_content() {
+            self.memory = AgentMemory::Confirmed;
         }
-        let before = self.unasked_bytes;
-        self.unasked_bytes = before.saturating_add(text.len());
-        match &self.loading {
-            Some(_) if self.unasked_bytes > self.context.settings.past_bytes_max => {
-                let reason = format!("it is longer than {} bytes", self.context.settings.past_bytes_max);
-                self.attach_failed(&CallError::Unreadable { method: "session/load", reason });
+        if self.conversation.turn().is_some() || !update.is_content() {
+            return self.translate(update);
+        }
+        let before = self.unsolicited_bytes;
+        self.unsolicited_bytes = before.saturating_add(text.len());
+        let history_bytes_max = self.context.settings.history_bytes_max;
+        if self.state.is_opening() {
+            if self.unsolicited_bytes > history_bytes_max {
+                let reason = format!("it is longer than {history_bytes_max} bytes");
+                return self.attach_failed(&CallError::Unreadable { method: "session/load", reason });
             }
-            None if self.is_repeated() => {}
-            None if self.unasked_bytes > UNASKED_BYTES_MAX => {
-                if before <= UNASKED_BYTES_MAX {
-                    let words = "What the agent says without being asked is too much; the rest is left out.";
-                    self.update(Update::Notice(acp::Notice::new(acp::NoticeSeverity::Warning, words)));
-                }
-            }
-            _ => self.update(update),
+            return self.translate(update);
+        }
+        if self.state.drops_content() {
+            return;
+        }
+        if self.unsolicited_bytes <= UNSOLICITED_BYTES_MAX {
+            self.translate(update);
+        } else if before <= UNSOLICITED_BYTES_MAX {
+            let text = "The agent wrote too much between two turns; the rest is left out.";
+            self.translate(Update::Notice(acp::Notice::new(acp::NoticeSeverity::Warning, text)));
         }
     }
 
-    /// Something the agent wrote is missing here: that is said, a few times in a turn.
+    /// Something the agent wrote is missing here: that is reported, a few times in a turn.
     fn report_unreadable(&mut self, line: &str) {
-        if self.is_repeated() {
+        if self.state.drops_content() {
             return;
         }
         if let Some(message) = self.unreadable.report(&self.context.agent.name, line) {
-            let output = self.translator.report(message, now());
-            self.publish(output);
+            let translated = self.translator.report(message, now());
+            self.publish(translated);
         }
     }
 
-    /// What comes now is told again, or is the last of a session that was closed: neither is news.
-    pub(super) fn is_repeated(&self) -> bool {
-        match self.attachment {
-            Attachment::Attached | Attachment::Attaching { discard: false, .. } => false,
-            Attachment::Attaching { discard: true, .. }
-            | Attachment::Closing { .. }
-            | Attachment::Hanging { .. }
-            | Attachment::Detached => true,
-        }
-    }
-
-    pub(super) fn update(&mut self, update: Update) {
-        self.heard();
-        if let Some(loading) = self.loading.as_mut().filter(|_| matches!(update, Update::Notice(_))) {
-            if loading.notices.len() < LOADING_NOTICES_MAX {
-                loading.notices.push(update);
+    pub(super) fn translate(&mut self, update: Update) {
+        self.on_output();
+        if matches!(update, Update::Notice(_))
+            && let Some(open) = self.state.open_request()
+        {
+            if open.notices.len() < NOTICES_MAX {
+                open.notices.push(update);
             }
             return;
         }
-        if self.is_repeated() && update.is_said() {
+        if self.state.drops_content() && update.is_content() {
             return;
         }
-        let switches = matches!(update, Update::Mode(_) | Update::Options(_));
-        let output = self.translator.update(update, now());
-        if switches {
+        let sets_options = matches!(update, Update::Mode(_) | Update::Options(_));
+        let translated = self.translator.update(update, now());
+        if sets_options {
             self.follow_options();
         }
-        self.publish(output);
-        self.show_terminals();
+        self.publish(translated);
+        self.claim_terminal_output();
     }
 
-    pub(super) fn publish(&mut self, output: Output) {
-        if let Some(loading) = &mut self.loading {
-            return loading.history.add(output, now());
+    pub(super) fn publish(&mut self, translated: Translated) {
+        if let Some(open) = self.state.open_request() {
+            return open.history.add(translated);
         }
-        for turn in output.begun {
-            match output.is_aside {
-                true => self.outlet.begin_aside(turn),
-                false => self.outlet.begin(turn),
-            }
-        }
-        for event in output.events {
-            self.outlet.push(event);
-        }
-        self.tell(output.facts);
-        self.stop_flood();
+        translated.turns.into_iter().for_each(|turn| self.emitter.begin_turn(turn));
+        translated.events.into_iter().for_each(|event| self.emitter.stream(event));
+        self.emit_facts(translated.facts);
     }
 
-    /// A turn that brought more than it may is cancelled, so that the agent ends it too.
-    fn stop_flood(&mut self) {
-        let is_full = self.outlet.is_full();
-        if let Some(turn) = self.turn.as_mut().filter(|turn| is_full && !turn.is_stopped) {
-            turn.is_stopped = true;
-            tracing::warn!(session = %self.id, "a turn brought too much and is stopped");
-            self.cancel();
-        }
-    }
-
-    pub(super) fn tell(&mut self, facts: SessionFacts) {
+    pub(super) fn emit_facts(&mut self, facts: SessionFacts) {
         if !facts.is_empty() {
-            self.outlet.say(ProviderEvent::Facts(facts));
+            self.emitter.emit(ProviderEvent::Facts(facts));
         }
     }
 
-    fn answer(&mut self, expect: Expect, reply: Reply) {
-        match expect {
-            Expect::Prompt(turn) => self.prompt_answered(&turn, reply),
-            Expect::New | Expect::Resume | Expect::Load => self.attach_answered(&expect, reply),
-            Expect::Close => self.close_answered(&reply),
-            Expect::Option(number) => self.option_answered(number, reply),
+    fn on_answer(&mut self, kind: RequestKind, reply: RpcReply) {
+        match kind {
+            RequestKind::Prompt(turn) => self.on_prompt_answer(&turn, reply),
+            RequestKind::Attach(request) => self.on_attach_answer(request, reply),
+            RequestKind::Close => self.on_close_answer(&reply),
+            RequestKind::Option(number) => self.on_option_answer(number, reply),
         }
     }
 
-    fn lost(&mut self, detail: &str, by_hand: bool) {
-        self.connection = None;
-        self.attachment = Attachment::Detached;
-        self.link.set_attached(false);
-        let name = self.context.agent.name.clone();
-        self.unended = None;
-        if self.turn.as_ref().is_some_and(|turn| turn.cancelled.is_some()) {
-            // The user had stopped it. That the agent is gone is told by its state.
-            self.settle_turn(Ok(PromptResult::cancelled()));
-        } else if self.turn.is_some() {
-            self.turn_over();
-            let message =
-                if by_hand { format!("{name} was restarted") } else { ErrorCode::ProcessCrash.message(&name) };
-            self.outlet.abort(&ErrorDetail::new(ErrorCode::ProcessCrash, message));
-            self.translator.abandon_turn();
-        }
-        let crashed = ProviderError::Crashed { name, detail: detail.to_owned() };
-        self.restart_instead();
-        self.attach_over(Err(&crashed));
-        self.settings_over(&crashed);
-        // Told once, as the end of a connection: a restart that failed leaves the agent as it was, about to be restarted.
-        if !by_hand && self.told_status.status == AgentStatus::Connected {
-            let detail = Some(detail.to_owned()).filter(|detail| !detail.is_empty());
-            self.say_status(StatusReport { status: AgentStatus::Disconnected, detail, ..StatusReport::default() });
-        }
+    /// Takes the state out, to build the next one from it.
+    pub(super) fn take_state(&mut self) -> AttachState {
+        std::mem::replace(&mut self.state, AttachState::Disconnected)
     }
 
-    /// The state of the agent. A session that it has not taken up yet is not connected, whatever the others are.
-    pub(super) fn tell_status(&mut self) {
-        let mut report = self.agent_status.borrow_and_update().clone();
-        if report.status == AgentStatus::Connected && matches!(self.attachment, Attachment::Hanging { .. }) {
-            report = self.hanging_status();
-        }
-        let is_taken_up = self.loading.is_some() || !matches!(self.attachment, Attachment::Attaching { .. });
-        let (told, now) = (self.told_status.status, report.status);
-        if now == AgentStatus::Connected && told == AgentStatus::Reconnecting && !is_taken_up {
-            report = StatusReport::from(AgentStatus::Reconnecting);
-            report.detail = Some(format!("{} has not taken this session up again yet.", self.context.agent.name));
-        }
-        self.say_status(report);
+    pub(super) fn agent_name(&self) -> String {
+        self.context.agent.name.clone()
     }
 
-    fn say_status(&mut self, report: StatusReport) {
-        if report != self.told_status {
-            self.told_status = report.clone();
-            self.outlet.say(ProviderEvent::Status(report));
-        }
-    }
-
-    fn is_left(&self) -> bool {
-        self.leaving.as_ref().is_some_and(|leaving| self.turn.is_none() || leaving.due <= Instant::now())
-    }
-
-    pub(super) fn has_turn(&self) -> bool {
-        self.turn.is_some()
-    }
-
-    /// A session that could not be opened is not there, from this moment on.
-    pub(super) fn let_go(&mut self) {
-        self.context.router.remove(&self.id);
-        self.leaving.get_or_insert(Leaving { due: Instant::now(), politely: false, reply: None });
-    }
-
-    /// Settles what was said, tells the agent, closes the channel.
-    async fn leave(&mut self) {
-        if self.turn.is_some() {
-            self.cancel();
-            self.turn_over();
-            let output = self.translator.end_turn(Ok(PromptResult::cancelled()), now());
-            self.publish(output);
-        }
-        self.context.router.remove(&self.id);
-        self.link.set_attached(false);
-        self.release_terminals();
-        // The reader of the agent's lines may be waiting for room here.
-        self.inputs.close();
-        while self.inputs.try_recv().is_ok() {}
-        self.attach_over(Err(&ProviderError::SessionNotFound(self.id.clone())));
-        let politely = self.leaving.as_ref().is_none_or(|leaving| leaving.politely);
-        if let Some(connection) = self.connection.take().filter(|_| politely) {
-            // Where nothing was ever said, nothing should stay in the agent's own list.
-            connection.let_go(self.id.as_str(), !self.prompted, LEAVE_WITHIN).await;
-        }
-        // Nobody listens any more, or everything is said.
-        let _ = tokio::time::timeout(LEAVE_WITHIN, self.outlet.drain()).await;
-    }
-
-    pub(super) fn unavailable(&self) -> ProviderError {
-        let name = self.context.agent.name.clone();
-        let report = self.agent_status.borrow();
-        match report.status {
-            AgentStatus::Disconnected => {
-                ProviderError::Crashed { name, detail: report.detail.clone().unwrap_or_default() }
-            }
-            _ => ProviderError::Unavailable { name },
-        }
-    }
-
-    /// A call that failed, in the words of the contract.
-    pub(super) fn failed(&self, error: &CallError) -> ProviderError {
-        let name = self.context.agent.name.clone();
+    /// A call that failed, as the hub knows it.
+    pub(super) fn call_failed(&self, error: &CallError) -> ProviderError {
+        let name = self.agent_name();
         match error {
-            CallError::Refused(error) => ProviderError::Protocol { name, message: error.words() },
+            CallError::Refused(error) => ProviderError::Protocol { name, message: error.text() },
             CallError::Gone(detail) => ProviderError::Crashed { name, detail: detail.clone() },
             CallError::Stalled | CallError::TimedOut(_) => {
                 ProviderError::Protocol { name: name.clone(), message: format!("{name}: {error}") }
             }
             CallError::Unreadable { .. } => ProviderError::Protocol { name, message: error.to_string() },
         }
-    }
-
-    /// The first words of a session that was just created.
-    pub(crate) fn introduce(&mut self, setup: &SessionSetup) {
-        let facts = self.translator.set_up(setup);
-        self.attachment = Attachment::Attached;
-        self.link.set_attached(true);
-        self.tell(facts);
-        self.outlet.say(ProviderEvent::Continuity(Continuity::Live));
     }
 }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use agent_process::StopLadder;
-use upserts::UpsertConfig;
 
 use crate::permission::PermissionPolicy;
 
@@ -12,22 +11,20 @@ use crate::permission::PermissionPolicy;
 pub struct AcpSettings {
     /// For the process to come up and answer the handshake.
     pub start_timeout: Duration,
-    /// After so long without a word, and with no tool running, a turn counts as silent.
+    /// After so long without output, and with no tool running, a turn counts as silent.
     pub silence_after: Duration,
     /// For `session/new` and the like. Codex takes 15 s when it cannot reach its model list.
     pub session_timeout: Duration,
-    /// After a restart of the agent, for its open sessions to be taken up before it counts as connected without them.
-    pub take_up_within: Duration,
-    /// A session that was idle for so long is closed at the agent, where it can be taken up again with the next message;
+    /// After a restart of the agent, for its open sessions to be resumed before it counts as connected without them.
+    pub resume_within: Duration,
+    /// A session that was idle for so long is closed at the agent, where it can be resumed with the next message;
     /// none: never.
     pub idle: Option<Duration>,
-    /// How long a cancelled turn may take to end at the agent. Then it ends here, and its session is closed and resumed. The
-    /// user is promised five seconds.
+    /// How long a cancelled turn may take to end at the agent. Then it ends here, and its session is closed and
+    /// resumed. The user is promised five seconds.
     pub cancel_grace: Duration,
-    /// The most of a session's past that is taken in when it is loaded.
-    pub past_bytes_max: usize,
-    /// The most that one turn may bring. One that brings more is stopped.
-    pub turn_bytes_max: usize,
+    /// The longest history of a session that is loaded.
+    pub history_bytes_max: usize,
     pub permissions: PermissionPolicy,
     pub stop: StopLadder,
 }
@@ -38,11 +35,10 @@ impl Default for AcpSettings {
             start_timeout: Duration::from_secs(15),
             silence_after: Duration::from_secs(30),
             session_timeout: Duration::from_secs(60),
-            take_up_within: Duration::from_secs(5),
+            resume_within: Duration::from_secs(5),
             idle: Some(Duration::from_secs(15 * 60)),
             cancel_grace: Duration::from_secs(4),
-            past_bytes_max: 256 * 1024 * 1024,
-            turn_bytes_max: UpsertConfig::default().turn_bytes_max,
+            history_bytes_max: 256 * 1024 * 1024,
             permissions: PermissionPolicy::default(),
             stop: StopLadder::default(),
         }

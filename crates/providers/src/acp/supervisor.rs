@@ -1,7 +1,7 @@
 //! One agent process at a time, for all sessions of the agent: when it starts, that it is lost, when it starts again.
 //!
 //! Comes in: that somebody needs the agent, and how its process ended. Goes out: the connection, and the state of the
-//! agent for everyone to watch. Sessions are taken up again before "connected" is said.
+//! agent for everyone to watch. Sessions are resumed before "connected" is reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,43 +15,54 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AcpAgent;
-use super::connection::{self, Connection, Lost};
-use super::router::{Router, SessionCommand, SessionInput, SessionLink};
+use super::connection::{self, Connection, ConnectionLoss};
+use super::router::{AcpCommand, AgentInput, Router, SessionLink};
 use super::settings::AcpSettings;
-use crate::fault::{Fault, contained, contained_now};
+use crate::catch_panic::{Panic, catch_panic, catch_panic_now};
+use crate::error::ProviderError;
 use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
-use crate::provider::{ProviderError, StatusReport};
+use crate::provider::StatusReport;
 
 /// Calls that may wait for the supervisor; it answers at once.
 pub(crate) const COMMAND_QUEUE_MAX: usize = 64;
 /// For all sessions to settle when we end.
-const SETTLE_WITHIN: Duration = Duration::from_secs(4);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// What the parts of one agent's provider share.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct AcpContext {
     pub(crate) agent: AcpAgent,
     pub(crate) settings: AcpSettings,
     pub(crate) router: Router,
-    pub(crate) supervisor: mpsc::Sender<Command>,
+    pub(crate) supervisor: mpsc::Sender<SupervisorCommand>,
     pub(crate) status: watch::Sender<StatusReport>,
 }
 
+impl AcpContext {
+    /// Restarts the agent, or where it can do that one of its sessions.
+    pub(crate) async fn reconnect(&self, only: Option<SessionLink>) -> Result<(), ProviderError> {
+        let (reply, done) = oneshot::channel();
+        let gone = || ProviderError::Unavailable { name: self.agent.name.clone() };
+        self.supervisor.send(SupervisorCommand::Reconnect { only, reply }).await.map_err(|_| gone())?;
+        done.await.map_err(|_| gone())?
+    }
+}
+
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum SupervisorCommand {
     /// The agent is needed.
     Connect(oneshot::Sender<Result<Arc<Connection>, ProviderError>>),
-    /// The user wants it started anew, for one session or as a whole.
+    /// The user wants it restarted, for one session or as a whole.
     Reconnect { only: Option<SessionLink>, reply: oneshot::Sender<Result<(), ProviderError>> },
-    /// It did something useful.
-    Proved,
+    /// It did something for a user, so its next loss counts as the first.
+    ResetRestarts,
     /// The connection, if there is one.
     Peek(oneshot::Sender<Option<Arc<Connection>>>),
 }
 
 pub(crate) struct Supervisor {
-    context: Arc<Context>,
-    commands: mpsc::Receiver<Command>,
+    context: Arc<AcpContext>,
+    commands: mpsc::Receiver<SupervisorCommand>,
     lifecycle: Lifecycle,
     began: Instant,
     connection: Option<Arc<Connection>>,
@@ -59,25 +70,25 @@ pub(crate) struct Supervisor {
     restarted_at: Option<Instant>,
     starting: Option<oneshot::Receiver<Result<Arc<Connection>, ProviderError>>>,
     /// The one process, and whatever has to be done beside it.
-    tasks: JoinSet<Option<Ended>>,
+    tasks: JoinSet<Option<ProcessEnd>>,
     waiting: Vec<oneshot::Sender<Result<Arc<Connection>, ProviderError>>>,
     reconnecting: Vec<oneshot::Sender<Result<(), ProviderError>>>,
     /// The user asked for the end that comes next.
-    by_hand: Arc<AtomicBool>,
+    restart_requested: Arc<AtomicBool>,
     /// The process before the present one: lost, and perhaps not quite gone. Only one runs at a time.
     previous: Option<ProcessHandle>,
 }
 
 /// How a process was lost.
 #[derive(Debug)]
-struct Ended {
-    lost: Lost,
+struct ProcessEnd {
+    lost: ConnectionLoss,
     /// What is left of it, if it ever ran.
     process: Option<ProcessHandle>,
 }
 
 impl Supervisor {
-    pub(crate) fn new(context: Arc<Context>, commands: mpsc::Receiver<Command>) -> Self {
+    pub(crate) fn new(context: Arc<AcpContext>, commands: mpsc::Receiver<SupervisorCommand>) -> Self {
         Self {
             context,
             commands,
@@ -89,26 +100,26 @@ impl Supervisor {
             tasks: JoinSet::new(),
             waiting: Vec::new(),
             reconnecting: Vec::new(),
-            by_hand: Arc::default(),
+            restart_requested: Arc::default(),
             previous: None,
         }
     }
 
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        while let Err(fault) = contained(self.live(&stop)).await {
-            self.fall(&fault).await;
+        while let Err(panic) = catch_panic(self.run_until_stopped(&stop)).await {
+            self.recover_from_panic(&panic).await;
         }
         self.shut_down().await;
     }
 
-    async fn live(&mut self, stop: &CancellationToken) {
+    async fn run_until_stopped(&mut self, stop: &CancellationToken) {
         loop {
             let due = self.lifecycle.deadline().map(|due| self.began + due);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 command = self.commands.recv() => match command {
-                    Some(command) => self.obey(command),
+                    Some(command) => self.handle(command),
                     None => break,
                 },
                 result = started(&mut self.starting) => self.started(result),
@@ -116,7 +127,8 @@ impl Supervisor {
                     Some(Ok(Some(ended))) => self.ended(ended),
                     Some(Ok(None)) | None => {}
                     Some(Err(error)) => {
-                        self.ended(Ended { lost: Lost { detail: error.to_string(), clean: false }, process: None });
+                        let lost = ConnectionLoss { detail: error.to_string(), clean: false };
+                        self.ended(ProcessEnd { lost, process: None });
                     }
                 },
                 () = at(due) => if self.lifecycle.want() { self.start() },
@@ -124,28 +136,28 @@ impl Supervisor {
         }
     }
 
-    /// A fault of ours, in the middle of anything: the agent is lost like any other, and started again.
-    async fn fall(&mut self, fault: &Fault) {
-        tracing::error!(agent = %self.context.agent.cli_type, %fault, "the supervisor of an agent broke");
+    /// A panic of ours, in the middle of anything: the agent is lost like any other, and started again.
+    async fn recover_from_panic(&mut self, panic: &Panic) {
+        tracing::error!(agent = %self.context.agent.cli_type, %panic, "the supervisor of an agent panicked");
         let detail = ErrorCode::InternalError.message("");
         self.tasks.shutdown().await;
-        self.by_hand.store(false, Ordering::Relaxed);
+        self.restart_requested.store(false, Ordering::Relaxed);
         let process = self.connection.as_ref().map(|connection| connection.handle.clone()).or(self.previous.take());
         if let Some(connection) = self.connection.take() {
             connection.close(&detail).await;
         }
-        tell_lost(&self.context, &detail, false).await;
-        let ended = Ended { lost: Lost { detail, clean: false }, process };
-        if let Err(fault) = contained_now(|| self.ended(ended)) {
-            tracing::error!(agent = %self.context.agent.cli_type, %fault, "an agent is given up");
+        report_loss(&self.context, &detail, false).await;
+        let ended = ProcessEnd { lost: ConnectionLoss { detail, clean: false }, process };
+        if let Err(panic) = catch_panic_now(|| self.ended(ended)) {
+            tracing::error!(agent = %self.context.agent.cli_type, %panic, "an agent is given up");
             self.lifecycle = Lifecycle::default();
             self.publish(self.report());
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle(&mut self, command: SupervisorCommand) {
         match command {
-            Command::Connect(reply) => match &self.connection {
+            SupervisorCommand::Connect(reply) => match &self.connection {
                 Some(connection) => drop(reply.send(Ok(Arc::clone(connection)))),
                 None => {
                     self.waiting.push(reply);
@@ -154,31 +166,31 @@ impl Supervisor {
                     }
                 }
             },
-            Command::Reconnect { only, reply } => self.reconnect(only, reply),
-            Command::Proved => self.lifecycle.proved(),
-            Command::Peek(reply) => drop(reply.send(self.connection.clone())),
+            SupervisorCommand::Reconnect { only, reply } => self.reconnect(only, reply),
+            SupervisorCommand::ResetRestarts => self.lifecycle.reset_restarts(),
+            SupervisorCommand::Peek(reply) => drop(reply.send(self.connection.clone())),
         }
     }
 
-    /// Decided here and at once, so that nobody ends a process that came up between the question and the wish.
+    /// Decided here and at once, so that nobody ends a process that came up between the request and the restart.
     fn reconnect(&mut self, only: Option<SessionLink>, reply: oneshot::Sender<Result<(), ProviderError>>) {
         if let Some(connection) = &self.connection {
-            // One session that hangs need not cost the others their turns, where the agent can let go of it.
-            if let Some(link) = only.filter(|_| connection.about().can_close) {
-                // One that is gone or does not listen answers by dropping the question.
-                return drop(link.commands.try_send(SessionCommand::Renew { reply }));
+            // One session that hangs need not cost the others their turns, where the agent can close it.
+            if let Some(link) = only.filter(|_| connection.capabilities().can_close) {
+                // A session that has ended answers by dropping the sender.
+                return drop(link.commands.try_send(AcpCommand::Reattach { reply }));
             }
             if self.restarted_at.is_some_and(|at| at.elapsed() < JUST_STARTED) {
                 return drop(reply.send(Ok(())));
             }
         }
         self.reconnecting.push(reply);
-        if !self.lifecycle.restart_by_hand() {
+        if !self.lifecycle.request_restart() {
             return;
         }
         match self.connection.take() {
             Some(connection) => {
-                self.by_hand.store(true, Ordering::Relaxed);
+                self.restart_requested.store(true, Ordering::Relaxed);
                 let ladder = self.at_once();
                 self.tasks.spawn(async move {
                     connection.handle.stop(ladder).await;
@@ -194,16 +206,16 @@ impl Supervisor {
         self.publish(self.report());
         let (ready, starting) = oneshot::channel();
         self.starting = Some(starting);
-        self.by_hand.store(false, Ordering::Relaxed);
+        self.restart_requested.store(false, Ordering::Relaxed);
         let previous = self.previous.take();
-        self.tasks.spawn(serve(Arc::clone(&self.context), previous, ready, Arc::clone(&self.by_hand)));
+        self.tasks.spawn(run_process(Arc::clone(&self.context), previous, ready, Arc::clone(&self.restart_requested)));
     }
 
     fn started(&mut self, result: Result<Arc<Connection>, ProviderError>) {
         self.starting = None;
         if let Ok(connection) = &result {
             self.connection = Some(Arc::clone(connection));
-            self.restarted_at = self.lifecycle.is_by_hand().then(Instant::now);
+            self.restarted_at = self.lifecycle.is_restart_requested().then(Instant::now);
             self.lifecycle.connected();
             self.publish(self.report());
         }
@@ -215,9 +227,9 @@ impl Supervisor {
         }
     }
 
-    /// The process is lost: that is told at once. What is left of it is ended meanwhile.
-    fn ended(&mut self, Ended { lost, process }: Ended) {
-        // What it said of its start comes first.
+    /// The process is lost: that is reported at once. What is left of it is ended meanwhile.
+    fn ended(&mut self, ProcessEnd { lost, process }: ProcessEnd) {
+        // The result of its start comes first.
         if let Some(mut starting) = self.starting.take() {
             let silent = |_| Err(ProviderError::Internal(lost.detail.clone()));
             self.started(starting.try_recv().unwrap_or_else(silent));
@@ -231,13 +243,13 @@ impl Supervisor {
                 None
             });
         }
-        if self.by_hand.load(Ordering::Relaxed) {
+        if self.restart_requested.load(Ordering::Relaxed) {
             return self.start();
         }
         let wanted = !self.context.router.is_empty();
-        let peaceful = lost.clean && !wanted && self.lifecycle.is_connected();
+        let clean_exit = lost.clean && !wanted && self.lifecycle.is_connected();
         tracing::warn!(agent = %self.context.agent.cli_type, detail = lost.detail, wanted, "agent lost");
-        for report in self.lifecycle.lost(Loss { detail: lost.detail, wanted, peaceful }, self.began.elapsed()) {
+        for report in self.lifecycle.lost(Loss { detail: lost.detail, wanted, clean_exit }, self.began.elapsed()) {
             self.publish(report);
         }
         // Who came between the failure and its end has waited for this one, and gets one of its own.
@@ -251,7 +263,7 @@ impl Supervisor {
         let mut settled = Vec::new();
         for link in self.context.router.all() {
             let (reply, done) = oneshot::channel();
-            if link.commands.send(SessionCommand::Close { politely: false, reply }).await.is_ok() {
+            if link.commands.send(AcpCommand::Close { at_agent: false, reply }).await.is_ok() {
                 settled.push(done);
             }
         }
@@ -261,7 +273,7 @@ impl Supervisor {
                 let _ = done.await;
             }
         };
-        if tokio::time::timeout(SETTLE_WITHIN, all).await.is_err() {
+        if tokio::time::timeout(SETTLE_TIMEOUT, all).await.is_err() {
             tracing::warn!(agent = %self.context.agent.cli_type, "not every session settled in time");
         }
         if let Some(connection) = self.connection.take() {
@@ -290,12 +302,12 @@ impl Supervisor {
 }
 
 /// From the start of a process to its loss.
-async fn serve(
-    context: Arc<Context>,
+async fn run_process(
+    context: Arc<AcpContext>,
     previous: Option<ProcessHandle>,
     ready: oneshot::Sender<Result<Arc<Connection>, ProviderError>>,
-    by_hand: Arc<AtomicBool>,
-) -> Option<Ended> {
+    restart_requested: Arc<AtomicBool>,
+) -> Option<ProcessEnd> {
     if let Some(previous) = previous {
         previous.gone().await;
     }
@@ -304,14 +316,14 @@ async fn serve(
         Err(error) => {
             let detail = error.to_string();
             drop(ready.send(Err(error)));
-            return Some(Ended { lost: Lost { detail, clean: false }, process: None });
+            return Some(ProcessEnd { lost: ConnectionLoss { detail, clean: false }, process: None });
         }
     };
     let reading = connection::run(Arc::clone(&connection), reader, &context.router);
     let starting = async {
-        match connection.shake_hands(&context.agent, &context.settings).await {
+        match connection.handshake(&context.agent, &context.settings).await {
             Ok(()) => {
-                take_up_sessions(&context, &connection).await;
+                resume_sessions(&context, &connection).await;
                 drop(ready.send(Ok(Arc::clone(&connection))));
                 None
             }
@@ -323,46 +335,46 @@ async fn serve(
             }
         }
     };
-    let lost = match contained(async { tokio::join!(reading, starting) }).await {
+    let lost = match catch_panic(async { tokio::join!(reading, starting) }).await {
         Ok((lost, None)) => lost,
-        Ok((lost, Some(refused))) => Lost { detail: refused, ..lost },
-        Err(fault) => {
-            tracing::error!(agent = %context.agent.cli_type, %fault, "the task of an agent broke");
+        Ok((lost, Some(refused))) => ConnectionLoss { detail: refused, ..lost },
+        Err(panic) => {
+            tracing::error!(agent = %context.agent.cli_type, %panic, "the task of an agent panicked");
             let detail = ErrorCode::InternalError.message("");
             connection.close(&detail).await;
-            Lost { detail, clean: false }
+            ConnectionLoss { detail, clean: false }
         }
     };
-    tell_lost(&context, &lost.detail, by_hand.load(Ordering::Relaxed)).await;
-    Some(Ended { lost, process: Some(connection.handle.clone()) })
+    report_loss(&context, &lost.detail, restart_requested.load(Ordering::Relaxed)).await;
+    Some(ProcessEnd { lost, process: Some(connection.handle.clone()) })
 }
 
-async fn tell_lost(context: &Context, detail: &str, by_hand: bool) {
+async fn report_loss(context: &AcpContext, detail: &str, was_requested: bool) {
     for link in context.router.all() {
         // A session that is gone need not know.
-        drop(link.inputs.send(SessionInput::Lost { detail: detail.to_owned(), by_hand }).await);
+        drop(link.inputs.send(AgentInput::Lost { detail: detail.to_owned(), was_requested }).await);
     }
 }
 
-/// Every open session is handed to the new process. One that cannot be taken up says so itself, and so does one that
-/// takes its time: the others do not wait for it.
-async fn take_up_sessions(context: &Context, connection: &Arc<Connection>) {
-    let mut taken_up = Vec::new();
+/// Every open session is handed to the new process. One that cannot be resumed reports that itself, and so does one
+/// that takes its time: the others do not wait for it.
+async fn resume_sessions(context: &AcpContext, connection: &Arc<Connection>) {
+    let mut resumed = Vec::new();
     for link in context.router.all() {
         let (done, result) = oneshot::channel();
         let connection = Arc::clone(connection);
-        if link.inputs.send(SessionInput::Attach { connection, done }).await.is_ok() {
-            taken_up.push(result);
+        if link.inputs.send(AgentInput::Attach { connection, done }).await.is_ok() {
+            resumed.push(result);
         }
     }
-    let due = Instant::now() + context.settings.take_up_within;
-    for result in taken_up {
+    let due = Instant::now() + context.settings.resume_within;
+    for result in resumed {
         match tokio::time::timeout_at(due, result).await {
             Ok(Ok(Err(error))) => {
-                tracing::warn!(agent = %context.agent.cli_type, %error, "a session was not taken up again");
+                tracing::warn!(agent = %context.agent.cli_type, %error, "a session was not resumed");
             }
             Ok(_) => {}
-            Err(_) => tracing::warn!(agent = %context.agent.cli_type, "a session is not taken up yet"),
+            Err(_) => tracing::warn!(agent = %context.agent.cli_type, "a session is not resumed yet"),
         }
     }
 }
@@ -373,7 +385,7 @@ async fn started(
     match starting {
         Some(starting) => match starting.await {
             Ok(result) => result,
-            // The task ended without a word: its own end tells.
+            // The task ended without a result: its own end is reported.
             Err(_) => std::future::pending().await,
         },
         None => std::future::pending().await,

@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::files;
-use super::router::{SessionInput, SessionLink};
+use super::router::{AgentInput, SessionLink};
 
-/// What is kept of a command's output when the agent does not say.
+/// What is kept of a command's output when the agent does not state it.
 const OUTPUT_BYTES_DEFAULT: usize = 1024 * 1024;
 const OUTPUT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// What is kept of the output of all terminals of one agent: a few of the longest, or all of them with what is usual.
@@ -38,7 +38,7 @@ pub(crate) struct Terminals {
 #[derive(Debug, Default)]
 struct Open {
     running: HashMap<String, Arc<Terminal>>,
-    /// Those whose command is just being started, by their id: whose they are, and how they are told that they are not
+    /// Those whose command is just being started, by their id: whose they are, and how they learn that they are not
     /// wanted any more.
     starting: HashMap<String, (String, CancellationToken)>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Terminal {
     /// Those it shares the room for outputs with.
     all: Weak<Terminals>,
     handle: ProcessHandle,
-    output: Mutex<Kept>,
+    output: Mutex<OutputTail>,
     exit: watch::Sender<Option<acp::TerminalExitStatus>>,
     /// The command is not wanted any more.
     released: CancellationToken,
@@ -69,7 +69,7 @@ pub(crate) struct Terminal {
 
 /// The end of an output, at most so many bytes of it.
 #[derive(Debug)]
-struct Kept {
+struct OutputTail {
     bytes: VecDeque<u8>,
     limit_bytes: usize,
     truncated: bool,
@@ -126,7 +126,7 @@ impl Terminals {
     }
 
     /// Cuts outputs until they fit together: first those of commands that have ended, then the others, each time the
-    /// oldest first. What is left says that it is cut.
+    /// oldest first. What is left is marked as cut.
     fn make_room(&self) {
         let open = self.lock();
         let mut terminals: Vec<_> = open.running.values().collect();
@@ -173,7 +173,7 @@ impl Starting {
             session: self.session.clone(),
             all: Arc::downgrade(&self.terminals),
             handle,
-            output: Mutex::new(Kept { bytes: VecDeque::new(), limit_bytes, truncated: false }),
+            output: Mutex::new(OutputTail { bytes: VecDeque::new(), limit_bytes, truncated: false }),
             exit: watch::Sender::new(None),
             released: self.released.clone(),
         });
@@ -209,7 +209,7 @@ impl Terminal {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, OutputTail> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -248,7 +248,7 @@ pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineRe
         }
         terminal.keep(&text);
         let room = link.room_for(text.len()).await;
-        drop(link.inputs.send(SessionInput::Terminal { id: id.clone(), text, room }).await);
+        drop(link.inputs.send(AgentInput::Terminal { id: id.clone(), text, room }).await);
         if is_over {
             break;
         }
@@ -260,7 +260,7 @@ pub(crate) async fn pump(id: String, terminal: Arc<Terminal>, mut reader: LineRe
     terminal.exit.send_replace(Some(exit_status(&report)));
 }
 
-impl Kept {
+impl OutputTail {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         self.keep_last(self.limit_bytes);
@@ -290,7 +290,7 @@ impl Kept {
     }
 }
 
-/// Bytes in any chunks as text: a letter that is cut by the end of a chunk waits for its rest.
+/// Bytes in any chunks as text: a letter that is cut by the end of a chunk waits for the rest of it.
 #[derive(Debug, Default)]
 struct Letters(Vec<u8>);
 
@@ -316,8 +316,8 @@ fn cut_bytes(bytes: &[u8]) -> usize {
     }
 }
 
-/// Its errors are part of its output, so a shell ties the two together; the words stay words. Some agents put a whole
-/// line into the command, which is what shells are for.
+/// Its errors are part of its output, so a shell ties the two together; the arguments stay separate. Some agents put a
+/// whole line into the command, which is what shells are for.
 fn command(request: acp::CreateTerminalRequest) -> AgentCommand {
     let is_line = request.args.is_empty() && request.command.contains(char::is_whitespace);
     let command = if is_line {
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_output_is_kept_and_no_letter_is_cut() {
-        let mut kept = Kept { bytes: VecDeque::new(), limit_bytes: 6, truncated: false };
+        let mut kept = OutputTail { bytes: VecDeque::new(), limit_bytes: 6, truncated: false };
         kept.push("aé€".as_bytes());
         assert!(!kept.truncated);
         kept.push(b"xy");

@@ -1,7 +1,7 @@
-//! One tool call of an ACP agent, from what many partial updates say of it.
+//! One tool call of an ACP agent, put together from many partial updates.
 //!
 //! Comes in: `tool_call`, `tool_call_update`, the tool call inside a permission request, output of our own terminals.
-//! Goes out: payloads of stream events. The output is what `content` says; else what came as terminal output in
+//! Goes out: payloads of stream events. The output is what `content` holds; else what came as terminal output in
 //! `_meta`; else `rawOutput`.
 
 use std::sync::Arc;
@@ -34,16 +34,16 @@ pub(crate) struct ToolState {
     output_started: bool,
     /// Terminals of ours whose output belongs to this call.
     terminals: Vec<String>,
-    phase: Phase,
+    phase: CallPhase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum CallPhase {
     /// The call is known; its item has not begun.
     New,
     Pending,
     Running,
-    /// It is over, but more may be said of it: in a replay the output follows the end.
+    /// It is over, but more may follow: in a replay the output follows the end.
     Ending {
         failed: bool,
     },
@@ -54,7 +54,7 @@ enum Phase {
 
 /// Where a change comes from: each means something else by the text in `content`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ToolCallSource {
     Call,
     Update,
     Permission,
@@ -74,17 +74,17 @@ impl ToolState {
             raw_output: None,
             output_started: false,
             terminals: Vec::new(),
-            phase: Phase::New,
+            phase: CallPhase::New,
         }
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        !matches!(self.phase, Phase::Over { .. })
+        !matches!(self.phase, CallPhase::Over { .. })
     }
 
-    /// It is over, and waits for what else may be said of it.
+    /// It is over, and waits for what may still follow.
     pub(crate) fn is_ending(&self) -> bool {
-        matches!(self.phase, Phase::Ending { .. })
+        matches!(self.phase, CallPhase::Ending { .. })
     }
 
     pub(crate) fn is_open_command(&self) -> bool {
@@ -95,11 +95,11 @@ impl ToolState {
         self.terminals.iter().any(|shown| shown == terminal)
     }
 
-    /// Takes over what an update says. `now` is none in a replay, whose times nobody knows.
+    /// Applies an update. `now` is none in a replay, whose times nobody knows.
     pub(crate) fn apply(
         &mut self,
         update: acp::ToolCallUpdate,
-        source: Source,
+        source: ToolCallSource,
         now: Option<Timestamp>,
         out: &mut Vec<StreamPayload>,
     ) {
@@ -107,7 +107,7 @@ impl ToolState {
         let meta = Value::Object(update.meta.unwrap_or_default());
         let before = self.detail.clone();
         let was_over = !self.is_open();
-        let is_new = self.phase == Phase::New;
+        let is_new = self.phase == CallPhase::New;
 
         self.name = fields.name.or_else(|| tool_name(&meta)).or(self.name.take());
         self.take_facts(fields.title, fields.kind, fields.locations, fields.raw_input.as_ref());
@@ -125,7 +125,7 @@ impl ToolState {
 
         // An agent that keeps our answer with the call gives it back in a replay.
         if let Some(permission) =
-            meta.pointer("/liminal/permission").and_then(|told| Permission::deserialize(told).ok())
+            meta.pointer("/liminal/permission").and_then(|recorded| Permission::deserialize(recorded).ok())
         {
             self.detail.permission = Some(permission);
         }
@@ -171,7 +171,7 @@ impl ToolState {
         out.push(self.progress());
     }
 
-    /// Ends a call that is over and has said all it had to say.
+    /// Ends a call that is over and to which nothing more was added.
     pub(crate) fn settle_if_ending(&mut self, now: Option<Timestamp>, out: &mut Vec<StreamPayload>) {
         if self.is_ending() {
             self.settle(now, out);
@@ -179,8 +179,8 @@ impl ToolState {
     }
 
     fn settle(&mut self, now: Option<Timestamp>, out: &mut Vec<StreamPayload>) {
-        if let Phase::Ending { failed } | Phase::Over { failed } = self.phase {
-            self.phase = Phase::Over { failed };
+        if let CallPhase::Ending { failed } | CallPhase::Over { failed } = self.phase {
+            self.phase = CallPhase::Over { failed };
             self.detail.ended_at = now;
             out.push(self.result());
             // The wording is the processor's now; a late update brings its own.
@@ -215,30 +215,31 @@ impl ToolState {
     }
 
     /// Whether the call ends with this.
-    fn take_status(&mut self, status: Option<acp::ToolCallStatus>, source: Source) -> bool {
+    fn take_status(&mut self, status: Option<acp::ToolCallStatus>, source: ToolCallSource) -> bool {
         let ended = match status {
-            Some(acp::ToolCallStatus::Completed) => Phase::Ending { failed: false },
-            Some(acp::ToolCallStatus::Failed) => Phase::Ending { failed: true },
+            Some(acp::ToolCallStatus::Completed) => CallPhase::Ending { failed: false },
+            Some(acp::ToolCallStatus::Failed) => CallPhase::Ending { failed: true },
             Some(acp::ToolCallStatus::InProgress) if self.is_open() => {
-                self.phase = Phase::Running;
+                self.phase = CallPhase::Running;
                 return false;
             }
-            _ if self.phase == Phase::New => {
-                self.phase = Phase::Pending;
+            _ if self.phase == CallPhase::New => {
+                self.phase = CallPhase::Pending;
                 return false;
             }
             _ => return false,
         };
         self.phase = ended;
-        source == Source::Update
+        source == ToolCallSource::Update
     }
 
-    /// Text that comes before a tool runs, or with a request for leave, says what it will do. After that it is output.
-    fn take_content(&mut self, blocks: Vec<acp::ToolCallContent>, source: Source) {
+    /// Text that comes before a tool runs, or with a permission request, describes what it will do. After that it is
+    /// output.
+    fn take_content(&mut self, blocks: Vec<acp::ToolCallContent>, source: ToolCallSource) {
         let is_output = match source {
-            Source::Call => matches!(self.phase, Phase::Ending { .. }),
-            Source::Update => self.phase != Phase::Pending,
-            Source::Permission => false,
+            ToolCallSource::Call => matches!(self.phase, CallPhase::Ending { .. }),
+            ToolCallSource::Update => self.phase != CallPhase::Pending,
+            ToolCallSource::Permission => false,
         };
         let mut shown = Vec::new();
         let mut texts = Vec::new();
@@ -271,9 +272,9 @@ impl ToolState {
         if !shown.is_empty() {
             self.detail.content = shown;
         } else if is_output && self.text.is_some() {
-            // The result of an edit is words; its diff came before and is still what was done.
+            // The result of an edit is text; its diff came before and is still what was done.
             self.detail.content.retain(|content| !matches!(content, ToolContent::Text { .. }));
-        } else if source != Source::Permission {
+        } else if source != ToolCallSource::Permission {
             self.detail.content.clear();
         }
     }
@@ -288,7 +289,7 @@ impl ToolState {
 
     /// Passes on what the text gained. A wording that differs from what went out waits for the end.
     fn send_growth(&mut self, out: &mut Vec<StreamPayload>) {
-        let Some(text) = self.text.as_ref().filter(|_| self.phase == Phase::Running && !self.has_terminal_output)
+        let Some(text) = self.text.as_ref().filter(|_| self.phase == CallPhase::Running && !self.has_terminal_output)
         else {
             return;
         };
@@ -350,7 +351,7 @@ impl ToolState {
             None if self.has_terminal_output => String::new(),
             None => raw_output(),
         };
-        let failed = matches!(self.phase, Phase::Ending { failed: true } | Phase::Over { failed: true });
+        let failed = matches!(self.phase, CallPhase::Ending { failed: true } | CallPhase::Over { failed: true });
         let is_error = failed || self.detail.exit_code.is_some_and(|code| code != 0);
         let (call_id, tool) = (self.call_id.clone(), Some(self.shared_detail()));
         done(&self.output_id(), FinalItem::FunctionCallOutput { call_id, output, is_error, tool })
@@ -399,7 +400,7 @@ fn tool_name(meta: &Value) -> Option<String> {
     meta.pointer("/claudeCode/toolName").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The call under which a sub-agent works, where the agent says so.
+/// The call under which a sub-agent works, where the agent names it.
 pub(crate) fn parent(meta: Option<&acp::Meta>) -> Option<ItemId> {
     meta?.get("claudeCode")?.get("parentToolUseId")?.as_str().map(ItemId::from_foreign)
 }

@@ -1,5 +1,5 @@
 //! Every recorded conversation with a real agent, through the translation and the upsert processor, as text that a
-//! reader can judge. `UPDATE_SNAPSHOTS=1 cargo test -p providers` writes the snapshots anew.
+//! reader can judge. `UPDATE_SNAPSHOTS=1 cargo test -p providers` writes the snapshots again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{
-    CliType, Permission, PermissionDecision, SessionFacts, SessionId, Timestamp, ToolContent, TurnEvent, TurnId,
+    CliType, Permission, PermissionDecision, SessionFacts, SessionId, StreamEvent, StreamPayload, Timestamp,
+    ToolContent, TurnEvent, TurnId,
 };
 use serde_json::Value;
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
-use super::content::plain_words;
-use super::step::Output;
+use super::content::plain_message;
+use super::event_builder::Translated;
 use super::translate::{Quirks, TURN_FAILED, Translator};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
@@ -34,7 +35,7 @@ fn every_recorded_conversation_reads_as_its_snapshot() {
     let differing: Vec<PathBuf> = transcripts.into_iter().filter(|path| !matches_snapshot(path)).collect();
     assert!(
         differing.is_empty(),
-        "not as recorded: {differing:#?}\nUPDATE_SNAPSHOTS=1 writes them anew; read the diff"
+        "not as recorded: {differing:#?}\nUPDATE_SNAPSHOTS=1 writes them again; read the diff"
     );
 }
 
@@ -59,7 +60,8 @@ fn a_field_of_any_kind_leaves_nothing_open() {
             for as_replay in [true, false] {
                 let session = SessionId::parse("acp:x").unwrap();
                 let history = super::read_lines(session, &broken, as_replay, Timestamp::default());
-                assert!(history.items.iter().all(|item| item.status.is_final()), "{transcript}");
+                let items = upserts::fold(history.events, Timestamp::default());
+                assert!(items.iter().all(|item| item.status.is_final()), "{transcript}");
                 assert!(!history.turns.is_empty());
             }
         }
@@ -84,7 +86,7 @@ fn replay(transcript: &str) -> String {
         client.now_ms = line["ms"].as_u64().unwrap();
         match line["dir"].as_str().unwrap() {
             "in" => client.sent(message),
-            _ => client.heard(message, &lines[position..]),
+            _ => client.on_message(message, &lines[position..]),
         }
     }
     client.report()
@@ -110,7 +112,7 @@ struct Session {
     waiting: Vec<String>,
     prompts: usize,
     /// By message.
-    spoken: Vec<(String, String)>,
+    streamed: Vec<(String, String)>,
     calls: HashSet<String>,
 }
 
@@ -138,7 +140,7 @@ impl Client {
         }
     }
 
-    fn heard(&mut self, message: &Value, rest: &[Value]) {
+    fn on_message(&mut self, message: &Value, rest: &[Value]) {
         let now = self.now();
         let params = &message["params"];
         match message["method"].as_str() {
@@ -174,9 +176,9 @@ impl Client {
                     None => Ok(serde_json::from_value::<PromptResult>(message["result"].clone()).unwrap()),
                 };
                 let session = self.session(&id);
-                if let (Err(error), Some((_, last))) = (&result, session.spoken.last_mut())
+                if let (Err(error), Some((_, last))) = (&result, session.streamed.last_mut())
                     && !last.trim().is_empty()
-                    && error.words().contains(last.trim())
+                    && error.text().contains(last.trim())
                 {
                     // The error says it; it is there once.
                     *last = TURN_FAILED.to_owned();
@@ -189,7 +191,7 @@ impl Client {
                 }
             }
             (_, Some(error)) => {
-                self.refused.push(format!("{method}: {}", error.words()));
+                self.refused.push(format!("{method}: {}", error.text()));
                 if method == "session/load" {
                     self.sessions.remove(&id);
                 }
@@ -253,7 +255,7 @@ impl Session {
             replayed: false,
             waiting: Vec::new(),
             prompts: 0,
-            spoken: Vec::new(),
+            streamed: Vec::new(),
             calls: HashSet::new(),
         }
     }
@@ -266,8 +268,8 @@ impl Session {
 
     fn begin(&mut self, text: &str, now: Moment) {
         self.prompts += 1;
-        // What is said in another turn is not a repetition.
-        self.spoken.push((String::new(), String::new()));
+        // What is sent in another turn is not a repetition.
+        self.streamed.push((String::new(), String::new()));
         let turn = TurnId::parse(format!("turn{}", self.prompts)).unwrap();
         let output = self.translator.begin_turn(turn, text, now.wall);
         self.take(output, now);
@@ -277,10 +279,10 @@ impl Session {
         match update["sessionUpdate"].as_str().unwrap() {
             "agent_message_chunk" => {
                 let id = update["messageId"].as_str().unwrap_or_default();
-                let words = plain_words(update["content"]["text"].as_str().unwrap_or_default());
-                match self.spoken.last_mut().filter(|(known, _)| known == id) {
-                    Some((_, spoken)) => spoken.push_str(&words),
-                    None => self.spoken.push((id.to_owned(), words.into_owned())),
+                let text = plain_message(update["content"]["text"].as_str().unwrap_or_default());
+                match self.streamed.last_mut().filter(|(known, _)| known == id) {
+                    Some((_, streamed)) => streamed.push_str(&text),
+                    None => self.streamed.push((id.to_owned(), text.into_owned())),
                 }
             }
             "tool_call" | "tool_call_update" => {
@@ -290,8 +292,13 @@ impl Session {
         }
     }
 
-    fn take(&mut self, output: Output, now: Moment) {
-        for turn in output.begun {
+    fn take(&mut self, output: Translated, now: Moment) {
+        for turn in output.turns {
+            let is_response =
+                |event: &StreamEvent| event.turn_id == turn && matches!(event.payload, StreamPayload::ResponseStart(_));
+            if !output.events.iter().any(is_response) {
+                self.ends.push((turn.clone(), "no response".to_owned()));
+            }
             let session = SessionId::parse("acp:x").unwrap();
             self.turns.push((turn.clone(), UpsertProcessor::new(UpsertConfig::live(), session, turn)));
         }
@@ -318,20 +325,20 @@ impl Session {
         }
     }
 
-    /// Every word and every call that came is there, and once.
+    /// All text and every call that came is there, and once.
     fn check_nothing_is_lost(&self, id: &str) {
         let shown = |item: &&ItemUpdate| matches!(&item.body, ItemBody::Message { origin, .. } if *origin != protocol::Origin::User);
         let text: String = self.items.iter().filter(shown).map(|item| item.body.text().unwrap().to_string()).collect();
-        // A cut stream that began anew is there once.
+        // A cut stream that started again is there once.
         let is_repeated = |place: usize| {
-            let next = self.spoken.get(place + 1).filter(|(id, _)| !self.replayed && !id.is_empty());
-            next.is_some_and(|(_, next)| next.starts_with(&self.spoken[place].1))
+            let next = self.streamed.get(place + 1).filter(|(id, _)| !self.replayed && !id.is_empty());
+            next.is_some_and(|(_, next)| next.starts_with(&self.streamed[place].1))
         };
-        let spoken: String = (0..self.spoken.len())
+        let streamed: String = (0..self.streamed.len())
             .filter(|place| !is_repeated(*place))
-            .map(|place| self.spoken[place].1.as_str())
+            .map(|place| self.streamed[place].1.as_str())
             .collect();
-        assert_eq!(sorted(&text), sorted(&spoken), "words of {id}");
+        assert_eq!(sorted(&text), sorted(&streamed), "text of {id}");
         let mut calls: Vec<&str> = self.items.iter().filter_map(call_id).collect();
         let count = calls.len();
         calls.sort_unstable();
@@ -361,7 +368,7 @@ impl Session {
     }
 }
 
-/// Interleaved items stand in another order than their words came; the words are the same.
+/// Interleaved items stand in another order than their text came; the text is the same.
 fn sorted(text: &str) -> String {
     let mut letters: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     letters.sort_unstable();
@@ -431,15 +438,17 @@ fn write_facts(facts: &SessionFacts, text: &mut String) {
 }
 
 fn write_item(item: &ItemUpdate, text: &mut String) {
-    let words = item.body.text().map(|text| text.to_string()).unwrap_or_default();
+    let content = item.body.text().map(|text| text.to_string()).unwrap_or_default();
     let parent = item.parent_item_id.as_ref().map(|parent| format!(" under {parent}")).unwrap_or_default();
     let error = item.error.as_ref().map(|error| format!(" error {}", error.code)).unwrap_or_default();
     let mark = format!("{:?}{error}{parent}", item.status).to_lowercase();
     match &item.body {
         ItemBody::Message { origin, .. } => {
-            writeln!(text, "    {origin:?} {} {mark}: {}", item.item_id, short(&words)).unwrap();
+            writeln!(text, "    {origin:?} {} {mark}: {}", item.item_id, short(&content)).unwrap();
         }
-        ItemBody::Thinking { .. } => writeln!(text, "    Thinking {} {mark}: {}", item.item_id, short(&words)).unwrap(),
+        ItemBody::Thinking { .. } => {
+            writeln!(text, "    Thinking {} {mark}: {}", item.item_id, short(&content)).unwrap()
+        }
         ItemBody::ToolCall { name, arguments, is_error, tool, .. } => {
             let tool = tool.as_ref().unwrap();
             let failed = if *is_error == Some(true) { " failed" } else { "" };
@@ -464,9 +473,9 @@ fn write_item(item: &ItemUpdate, text: &mut String) {
             line("exit code", tool.exit_code.map(|code| code.to_string()));
             line(
                 "permission",
-                tool.permission.as_ref().map(|leave| format!("{:?} {:?}", leave.decision, leave.option)),
+                tool.permission.as_ref().map(|given| format!("{:?} {:?}", given.decision, given.option)),
             );
-            line("output", (!words.is_empty()).then(|| short(&words)));
+            line("output", (!content.is_empty()).then(|| short(&content)));
         }
     }
 }
@@ -486,7 +495,7 @@ fn content_text(content: &ToolContent) -> String {
     }
 }
 
-/// The first and the last words, and how much there is.
+/// The beginning and the end, and how long it is.
 fn short(text: &str) -> String {
     const SHOWN: usize = 140;
     let letters = text.chars().count();

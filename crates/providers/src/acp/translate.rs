@@ -1,4 +1,4 @@
-//! What an ACP agent says, as stream events and session facts.
+//! What an ACP agent writes, as stream events and session facts.
 //!
 //! Comes in: the updates of one session in order, the prompts we send and their results, and the time. Goes out:
 //! events, each of a turn, and facts. Kept out: tasks, processes, clocks. Items keep the agent's ids (`messageId`,
@@ -7,10 +7,11 @@
 
 mod calls;
 mod replay;
+mod session_info;
+mod texts;
 
 use std::collections::{HashSet, VecDeque};
 
-use agent_client_protocol_schema::MaybeUndefined;
 use agent_client_protocol_schema::v1 as acp;
 use protocol::stream::{ResponseError, ResponseStart};
 use protocol::{
@@ -20,16 +21,15 @@ use protocol::{
 
 use calls::Calls;
 
-use super::content::{block_text, plain_words};
-use super::growing::{Growing, Repeat, message_item_id};
-use super::options::{self, Options};
-use super::step::{Output, Step, Voice};
-use super::tool::{self, Source, ToolState};
+use super::event_builder::{EventBuilder, OwnTurn, TextKind, Translated};
+use super::open_text::OpenText;
+use super::options::{self, SessionOptions};
+use super::tool::{self, ToolCallSource, ToolState};
 use super::wire::{PromptResult, RpcError, SessionSetup, Update};
 
-/// Turns that have ended and may still be spoken of.
-const ENDED_TURNS_KEPT: usize = 8;
-/// Stands for a message that only said what the turn's error says.
+/// Turns that have ended and may still get updates.
+const TURNS_MAX: usize = 8;
+/// Replaces a message that only repeats the turn's error.
 pub(crate) const TURN_FAILED: &str = "The turn failed.";
 /// What Claude Code writes into its history where a turn was cancelled.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -56,43 +56,43 @@ impl Quirks {
 pub(crate) struct Translator {
     session: SessionId,
     quirks: Quirks,
-    options: Options,
+    options: SessionOptions,
     /// Oldest first. Only the last one can be open.
-    turns: VecDeque<Turn>,
+    turns: VecDeque<TranslatedTurn>,
     /// A replay: turns begin by themselves.
     replaying: bool,
-    /// When what is replayed happened, where the agent says so. Else nobody knows.
+    /// When what is replayed happened, where the agent reports it.
     replayed_at: Option<Timestamp>,
-    /// Nothing was asked of the agent since the replay: what it says now still belongs to the replay.
+    /// Nothing was asked of the agent since the replay: what it writes now still belongs to the replay.
     is_fresh: bool,
     turns_begun: u64,
     /// Something is shown as going on.
     active: bool,
-    /// Calls that were told with their end and may still say more.
+    /// Calls that came with their end and may still get updates.
     ending: Vec<ItemId>,
     /// What the session has cost in all, in US dollars, now and when the turn began.
     cost: Option<f64>,
     cost_before: Option<f64>,
-    /// Messages of ours that wait for the end of the text that is growing. The caller bounds them.
+    /// Messages of ours that wait for the end of the text that is open_text. The caller bounds them.
     reports: Vec<String>,
 }
 
 #[derive(Debug)]
-struct Turn {
+struct TranslatedTurn {
     id: TurnId,
     open: bool,
-    /// Ended here without its agent: what that still says about its items is dropped.
+    /// Ended here without its agent: what that still writes about its items is dropped.
     is_cut: bool,
     calls: Calls,
     /// Messages and thoughts that have begun.
     texts: HashSet<ItemId>,
     /// The text that grows now.
-    growing: Option<Growing>,
+    open_text: Option<OpenText>,
     items_begun: usize,
-    /// The user's words, to know an echo of them.
+    /// The user's message, to recognise an echo of it.
     prompt: String,
-    /// In a replay, when the last of it was said.
-    said_at: Timestamp,
+    /// In a replay, the time of its last update.
+    updated_at: Timestamp,
 }
 
 impl Translator {
@@ -100,7 +100,7 @@ impl Translator {
         Self {
             session,
             quirks,
-            options: Options::default(),
+            options: SessionOptions::default(),
             turns: VecDeque::new(),
             replaying: false,
             replayed_at: None,
@@ -114,12 +114,7 @@ impl Translator {
         }
     }
 
-    /// The agent goes on under another id.
-    pub(crate) fn rename(&mut self, session: SessionId) {
-        self.session = session;
-    }
-
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &SessionOptions {
         &self.options
     }
 
@@ -144,9 +139,9 @@ impl Translator {
         self.turns.back().is_some_and(|turn| turn.open && turn.calls.has_open())
     }
 
-    /// A command of the present turn has not ended, as far as the agent said or is known to keep to itself.
+    /// A command of the present turn has not ended, as far as is known; some agents do not announce every command.
     pub(crate) fn may_leave_command(&self) -> bool {
-        let has_open_command = |turn: &Turn| turn.calls.open().any(ToolState::is_open_command);
+        let has_open_command = |turn: &TranslatedTurn| turn.calls.open().any(ToolState::is_open_command);
         self.quirks.cancel_leaves_commands || self.turns.back().is_some_and(has_open_command)
     }
 
@@ -156,27 +151,27 @@ impl Translator {
     }
 
     /// The user's message was handed to the agent.
-    pub(crate) fn begin_turn(&mut self, id: TurnId, text: &str, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    pub(crate) fn begin_turn(&mut self, id: TurnId, text: &str, now: Timestamp) -> Translated {
+        let mut builder = EventBuilder::new(now);
         self.cost_before = self.cost;
         self.is_fresh = false;
-        self.open_turn(id, text, &mut step);
+        self.open_turn(id, text, &mut builder);
         let item_id = self.next_item_id("user");
-        step.message(item_id, text, Origin::User);
-        step.into_output(&self.session)
+        builder.message(item_id, text, Origin::User);
+        builder.finish(&self.session)
     }
 
     /// The agent answered the prompt.
-    pub(crate) fn end_turn(&mut self, result: Result<PromptResult, RpcError>, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
-        self.clear_activity(&mut step);
-        self.settle_ending(&mut step);
-        self.emit_reports(&mut step);
+    pub(crate) fn end_turn(&mut self, result: Result<PromptResult, RpcError>, now: Timestamp) -> Translated {
+        let mut builder = EventBuilder::new(now);
+        self.clear_activity(&mut builder);
+        self.settle_ending(&mut builder);
+        self.emit_reports(&mut builder);
         let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) else {
-            return step.into_output(&self.session);
+            return builder.finish(&self.session);
         };
         turn.open = false;
-        step.turn = Some(turn.id.clone());
+        builder.turn = Some(turn.id.clone());
         match result {
             Ok(result) => {
                 let usage = result.usage.map(|tokens| Usage {
@@ -190,28 +185,28 @@ impl Translator {
                         now - before.unwrap_or_default()
                     }),
                 });
-                self.stop(&result.stop_reason, usage, &mut step);
+                self.stop(&result.stop_reason, usage, &mut builder);
             }
             Err(error) => {
-                let message = error.words();
-                // Some agents say an error twice: as their last message and as the answer. It is shown once.
-                let said = turn.growing.take().filter(|text| text.voice == Voice::Agent);
-                if let Some(item_id) = said.and_then(|text| text.says(&message)) {
-                    step.message(item_id, TURN_FAILED, Origin::System);
+                let message = error.text();
+                // Some agents report an error twice: as their last message and as the answer. It is shown once.
+                let last = turn.open_text.take().filter(|text| text.kind == TextKind::Agent);
+                if let Some(item_id) = last.and_then(|text| text.repeats(&message)) {
+                    builder.message(item_id, TURN_FAILED, Origin::System);
                 }
                 let error = ErrorDetail::new(ErrorCode::AgentProtocolError, message);
-                step.push(StreamPayload::ResponseError(ResponseError { error }));
+                builder.push(StreamPayload::ResponseError(ResponseError { error }));
             }
         }
-        step.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
-    /// The present turn is over without an answer; the caller has told so. What comes late goes to its items.
+    /// The present turn is over without an answer; the caller has reported that. What comes late goes to its items.
     pub(crate) fn abandon_turn(&mut self) {
         self.active = false;
         if let Some(turn) = self.turns.back_mut() {
             turn.open = false;
-            turn.growing = None;
+            turn.open_text = None;
         }
     }
 
@@ -222,121 +217,130 @@ impl Translator {
         }
     }
 
-    /// A message of ours about a line that could not be read. A text that is growing is not divided by it: the message
-    /// waits for what follows that text.
-    pub(crate) fn report(&mut self, message: String, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    /// A message of ours about a line that could not be read. A text that is open_text is not divided by it: the
+    /// message waits for what follows that text.
+    pub(crate) fn report(&mut self, message: String, now: Timestamp) -> Translated {
+        let mut builder = EventBuilder::new(now);
         self.reports.push(message);
-        if self.turns.back().is_none_or(|turn| turn.growing.is_none()) {
-            self.emit_reports(&mut step);
+        if self.turns.back().is_none_or(|turn| turn.open_text.is_none()) {
+            self.emit_reports(&mut builder);
         }
-        step.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
-    fn emit_reports(&mut self, step: &mut Step) {
+    fn emit_reports(&mut self, builder: &mut EventBuilder) {
         for message in std::mem::take(&mut self.reports) {
-            self.ensure_turn(false, step);
+            self.ensure_turn(false, builder);
             let item_id = self.next_item_id("");
-            step.message(item_id, &message, Origin::System);
+            builder.message(item_id, &message, Origin::System);
         }
     }
 
-    /// The agent asked for leave, and was answered.
-    pub(crate) fn permission(&mut self, call: acp::ToolCallUpdate, permission: Permission, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    /// A permission request, and how it was answered.
+    pub(crate) fn permission(
+        &mut self,
+        call: acp::ToolCallUpdate,
+        permission: Permission,
+        now: Timestamp,
+    ) -> Translated {
+        let mut builder = EventBuilder::new(now);
         let id = call.tool_call_id.clone();
-        self.tool(call, Source::Permission, &mut step);
-        self.with_tool(&id.0, &mut step, |tool, out| tool.set_permission(permission, out));
-        step.into_output(&self.session)
+        self.tool(call, ToolCallSource::Permission, &mut builder);
+        self.with_tool(&id.0, &mut builder, |tool, out| tool.set_permission(permission, out));
+        builder.finish(&self.session)
     }
 
     /// A terminal of ours printed something.
-    pub(crate) fn terminal_output(&mut self, terminal: &str, data: &str, now: Timestamp) -> Output {
-        let mut step = Step::new(now);
+    pub(crate) fn terminal_output(&mut self, terminal: &str, data: &str, now: Timestamp) -> Translated {
+        let mut builder = EventBuilder::new(now);
         for turn in self.turns.iter_mut().rev() {
             if let Some(call) = turn.calls.with_terminal(terminal).cloned() {
-                step.turn = Some(turn.id.clone());
-                turn.calls.change(&call, |tool| tool.add_terminal_output(data, &mut step.scratch));
-                step.take_scratch();
+                builder.turn = Some(turn.id.clone());
+                turn.calls.change(&call, |tool| tool.add_terminal_output(data, &mut builder.scratch));
+                builder.take_scratch();
                 break;
             }
         }
-        step.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
-    pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Output {
-        let mut step = Step::new(if self.replaying { self.time_of_replayed(&update) } else { now });
+    pub(crate) fn update(&mut self, update: Update, now: Timestamp) -> Translated {
+        let mut builder = EventBuilder::new(if self.replaying { self.time_of_replayed(&update) } else { now });
         let is_change = matches!(update, Update::ToolCallUpdate(_));
-        let says_something = is_change
+        let is_content = is_change
             || matches!(update, Update::AgentText(_) | Update::Thought(_) | Update::UserText(_) | Update::ToolCall(_));
-        if says_something {
-            self.clear_activity(&mut step);
+        if is_content {
+            self.clear_activity(&mut builder);
+            // A change may still be about a call that came with its end; anything else means that the call is complete.
             if !is_change {
-                self.settle_ending(&mut step);
+                self.settle_ending(&mut builder);
             }
         }
         match update {
             Update::AgentText(chunk) => {
                 let is_notice = self.quirks.notices_have_no_message_id && chunk.message_id.is_none();
-                self.text(if is_notice { Voice::Notice } else { Voice::Agent }, chunk, &mut step);
+                self.text(if is_notice { TextKind::Notice } else { TextKind::Agent }, chunk, &mut builder);
             }
-            Update::Thought(chunk) => self.text(Voice::Thought, chunk, &mut step),
-            Update::UserText(chunk) => self.user_text(chunk, &mut step),
-            Update::ToolCall(call) => self.tool(call, Source::Call, &mut step),
-            Update::ToolCallUpdate(call) => self.tool(call, Source::Update, &mut step),
-            Update::Plan(plan) => step.facts.merge(options::plan(plan)),
-            Update::Commands(commands) => step.facts.merge(options::commands(commands)),
-            Update::Mode(mode) => step.facts.merge(self.options.set_mode(&mode.current_mode_id.0)),
-            Update::Options(update) => step.facts.merge(self.options.replace(&update.config_options)),
-            Update::Info(info) => self.info(info, &mut step),
-            Update::Usage(usage) => self.usage(&usage, &mut step),
-            Update::Notice(notice) => self.notice(notice, &mut step),
-            Update::Compaction(compaction) => self.compaction(compaction, &mut step),
-            Update::CompactionSummary(chunk) => self.compaction_summary(chunk, &mut step),
+            Update::Thought(chunk) => self.text(TextKind::Thought, chunk, &mut builder),
+            Update::UserText(chunk) => self.user_text(chunk, &mut builder),
+            Update::ToolCall(call) => self.tool(call, ToolCallSource::Call, &mut builder),
+            Update::ToolCallUpdate(call) => self.tool(call, ToolCallSource::Update, &mut builder),
+            Update::Plan(plan) => builder.facts.merge(options::plan(plan)),
+            Update::Commands(commands) => builder.facts.merge(options::commands(commands)),
+            Update::Mode(mode) => builder.facts.merge(self.options.set_mode(&mode.current_mode_id.0)),
+            Update::Options(update) => builder.facts.merge(self.options.replace(&update.config_options)),
+            Update::Info(info) => self.info(info, &mut builder),
+            Update::Usage(usage) => self.usage(&usage, &mut builder),
+            Update::Notice(notice) => self.notice(notice, &mut builder),
+            Update::Compaction(compaction) => self.compaction(compaction, &mut builder),
+            Update::CompactionSummary(chunk) => self.compaction_summary(chunk, &mut builder),
             Update::Unknown { kind } => tracing::info!(session = %self.session, kind, "update passed over"),
             // Who reads the lines reports it.
             Update::Unreadable { .. } => {}
         }
         if let Some(turn) = self.turns.back_mut().filter(|turn| self.replaying && turn.open) {
-            turn.said_at = step.now;
+            turn.updated_at = builder.now;
         }
-        step.into_output(&self.session)
+        builder.finish(&self.session)
     }
 
-    fn open_turn(&mut self, id: TurnId, prompt: &str, step: &mut Step) {
-        while self.turns.len() >= ENDED_TURNS_KEPT {
+    fn open_turn(&mut self, id: TurnId, prompt: &str, builder: &mut EventBuilder) {
+        while self.turns.len() >= TURNS_MAX {
             self.turns.pop_front();
         }
         self.turns_begun += 1;
-        self.turns.push_back(Turn {
+        self.turns.push_back(TranslatedTurn {
             id: id.clone(),
             open: true,
             is_cut: false,
             calls: Calls::default(),
             texts: HashSet::new(),
-            growing: None,
+            open_text: None,
             items_begun: 0,
             prompt: prompt.to_owned(),
-            said_at: step.now,
+            updated_at: builder.now,
         });
-        step.begun.push(id.clone());
-        step.turn = Some(id);
-        let model_id = self.options.model_id();
-        let provider_id = self.session.cli_type().to_string();
-        step.push(StreamPayload::ResponseStart(ResponseStart { model_id, provider_id }));
+        builder.begun.push(id.clone());
+        builder.turn = Some(id);
+        if builder.own_turn != Some(OwnTurn::ItemsOnly) {
+            let model_id = self.options.model_id();
+            let provider_id = self.session.cli_type().to_string();
+            builder.push(StreamPayload::ResponseStart(ResponseStart { model_id, provider_id }));
+        }
     }
 
-    /// The turn that new items belong to. What an agent says between turns, and before the first message of a replay,
-    /// gets a turn of its own. Only what the agent did by itself is told as a turn: a notice is no reason to show the
+    /// The turn that new items belong to. What an agent writes between turns, and before the first message of a replay,
+    /// gets a turn of its own. Only what the agent did by itself is a response: a notice is no reason to show the
     /// session as finished, and neither is a replay that goes on after its end.
-    fn ensure_turn(&mut self, is_work: bool, step: &mut Step) {
+    fn ensure_turn(&mut self, is_work: bool, builder: &mut EventBuilder) {
         match self.turns.back().filter(|turn| turn.open) {
-            Some(turn) => step.turn = Some(turn.id.clone()),
-            None if self.replaying => self.open_replayed_turn(step),
+            Some(turn) => builder.turn = Some(turn.id.clone()),
+            None if self.replaying => self.open_replayed_turn(builder),
             None => {
-                self.open_turn(TurnId::generate(), "", step);
-                step.ends_turn = true;
-                step.is_aside = !is_work || self.is_fresh;
+                let own_turn = if is_work && !self.is_fresh { OwnTurn::Response } else { OwnTurn::ItemsOnly };
+                builder.own_turn = Some(own_turn);
+                self.open_turn(TurnId::generate(), "", builder);
+                // Nothing marks when such a turn would end, so it ends with this update; what follows opens another.
                 if let Some(turn) = self.turns.back_mut() {
                     turn.open = false;
                 }
@@ -344,12 +348,12 @@ impl Translator {
         }
     }
 
-    fn stop(&self, reason: &str, usage: Option<Usage>, step: &mut Step) {
+    fn stop(&self, reason: &str, usage: Option<Usage>, builder: &mut EventBuilder) {
         let status = match reason {
             "cancelled" => ResponseStatus::Cancelled,
             "refusal" => {
                 let error = ErrorDetail::new(ErrorCode::AgentProtocolError, "The agent refused to go on.");
-                return step.push(StreamPayload::ResponseError(ResponseError { error }));
+                return builder.push(StreamPayload::ResponseError(ResponseError { error }));
             }
             _ => ResponseStatus::Completed,
         };
@@ -358,136 +362,33 @@ impl Translator {
             "max_turn_requests" => Some("Stopped: the turn reached its maximum number of requests."),
             _ => None,
         };
-        if let (Some(note), Some(turn)) = (note, step.turn.clone()) {
-            step.message(ItemId::from_foreign(&format!("{turn}.stopped")), note, Origin::System);
+        if let (Some(note), Some(turn)) = (note, builder.turn.clone()) {
+            builder.message(ItemId::from_foreign(&format!("{turn}.stopped")), note, Origin::System);
         }
-        step.done(status, Some(reason.to_owned()), usage);
+        builder.done(status, Some(reason.to_owned()), usage);
     }
 
-    fn user_text(&mut self, chunk: acp::ContentChunk, step: &mut Step) {
-        let message_id = chunk.message_id.as_ref().map(|id| id.0.to_string());
-        if !self.replaying {
-            let acp::ContentBlock::Text(text) = &chunk.content else { return };
-            let is_echo = self.turns.back().is_some_and(|turn| turn.prompt.contains(text.text.trim()));
-            if !is_echo {
-                self.text(Voice::User, chunk, step);
-            }
-            return;
-        }
-        if matches!(&chunk.content, acp::ContentBlock::Text(text) if text.text.starts_with(INTERRUPTED)) {
-            if let Some(turn) = self.turns.back_mut() {
-                turn.said_at = step.now;
-            }
-            return self.finish_replayed(ResponseStatus::Cancelled, step);
-        }
-        let growing = self.turns.back().and_then(|turn| turn.growing.as_ref());
-        let continues = growing
-            .is_some_and(|text| text.voice == Voice::User && message_id.is_some() && text.message_id == message_id);
-        if !continues {
-            self.finish_replayed(ResponseStatus::Completed, step);
-            self.open_replayed_turn(step);
-        }
-        self.text(Voice::User, chunk, step);
-    }
-
-    fn text(&mut self, voice: Voice, chunk: acp::ContentChunk, step: &mut Step) {
-        let parent = tool::parent(chunk.meta.as_ref());
-        let message_id = chunk.message_id.map(|id| id.0.to_string());
-        let is_plain = matches!(chunk.content, acp::ContentBlock::Text(_));
-        let mut text = block_text(chunk.content);
-        if message_id.as_deref().is_some_and(|id| self.is_cut(id)) {
-            return;
-        }
-        // Text that goes on after the end of its turn stays with its message.
-        let item_id = message_id.as_deref().map(|id| message_item_id(id, voice));
-        let known = item_id.as_ref().and_then(|id| self.turns.iter_mut().rev().find(|turn| turn.texts.contains(id)));
-        if let (Some(turn), Some(item_id)) = (known, item_id.clone()) {
-            step.turn = Some(turn.id.clone());
-            match turn.growing.as_mut().filter(|growing| growing.item_id == item_id) {
-                Some(growing) => {
-                    if !is_plain {
-                        text.insert(0, '\n');
-                    }
-                    growing.add(&text);
-                }
-                None => turn.growing = Some(Growing::new(item_id.clone(), voice, message_id, None)),
-            }
-            return step.delta(item_id, text);
-        }
-        // A stream that was cut begins anew under another id. What is on the screen is not said again.
-        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open && !self.replaying && is_plain)
-            && let (Some(id), None) = (&message_id, &parent)
-            && let Some(growing) = turn.growing.as_mut().filter(|growing| growing.voice == voice && !growing.is_nested)
-        {
-            match growing.follow(id, text) {
-                Repeat::Nothing => return,
-                Repeat::More(rest) => {
-                    step.turn = Some(turn.id.clone());
-                    return step.delta(growing.item_id.clone(), rest);
-                }
-                Repeat::Other(all) => text = all,
-            }
-        }
-        if let Some(turn) = self.turns.back_mut().filter(|turn| turn.open) {
-            let growing = turn.growing.as_mut();
-            if let Some(growing) = growing.filter(|text| text.voice == voice && text.message_id == message_id) {
-                step.turn = Some(turn.id.clone());
-                growing.add(&text);
-                return step.delta(growing.item_id.clone(), text);
-            }
-        }
-        match voice {
-            Voice::Thought => text = text.trim_start_matches('\n').to_owned(),
-            Voice::Notice => text = plain_words(&text).into_owned(),
-            Voice::Agent | Voice::User => {}
-        }
-        if text.is_empty() {
-            return;
-        }
-        self.ensure_turn(voice != Voice::Notice, step);
-        let item_id = item_id.unwrap_or_else(|| self.next_item_id(""));
-        if let Some(turn) = self.turns.back_mut() {
-            turn.texts.insert(item_id.clone());
-            let words = is_plain.then(String::new);
-            let mut growing = Growing::new(item_id.clone(), voice, message_id, words);
-            growing.is_nested = parent.is_some();
-            growing.add(&text);
-            turn.growing = Some(growing);
-        }
-        step.start(item_id, text, voice, parent);
-    }
-
-    /// This message, its text or its thought, began in a turn that was cut.
-    fn is_cut(&self, message_id: &str) -> bool {
-        // Asked for every piece of text; nearly no session has such a turn.
-        if !self.turns.iter().any(|turn| turn.is_cut) {
-            return false;
-        }
-        let items = [Voice::Agent, Voice::Thought].map(|voice| message_item_id(message_id, voice));
-        self.turns.iter().filter(|turn| turn.is_cut).any(|turn| items.iter().any(|item| turn.texts.contains(item)))
-    }
-
-    fn notice(&mut self, notice: acp::Notice, step: &mut Step) {
+    fn notice(&mut self, notice: acp::Notice, builder: &mut EventBuilder) {
         let mark = match notice.severity {
             acp::NoticeSeverity::Warning => "Warning: ",
             acp::NoticeSeverity::Error => "Error: ",
             _ => "",
         };
         let description = notice.description.map(|text| format!("\n\n{text}")).unwrap_or_default();
-        self.ensure_turn(false, step);
+        self.ensure_turn(false, builder);
         let item_id = self.next_item_id("");
         self.close_text();
-        step.message(item_id, &format!("{mark}{}{description}", notice.title), Origin::System);
+        builder.message(item_id, &format!("{mark}{}{description}", notice.title), Origin::System);
     }
 
-    fn tool(&mut self, call: acp::ToolCallUpdate, source: Source, step: &mut Step) {
+    fn tool(&mut self, call: acp::ToolCallUpdate, source: ToolCallSource, builder: &mut EventBuilder) {
         let id = call.tool_call_id.clone();
-        let now = (!self.replaying).then_some(step.now);
+        let now = (!self.replaying).then_some(builder.now);
         let item_id = ItemId::from_foreign(&id.0);
         let is_known = self.turns.iter().rev().any(|turn| turn.calls.contains(&item_id));
         if !is_known {
             // First of all: a report may open a turn, which moves the others.
-            self.emit_reports(step);
+            self.emit_reports(builder);
             let parent = tool::parent(call.meta.as_ref());
             // A sub-agent's call belongs to the turn of the call that started it, also when that turn is over.
             let home =
@@ -496,7 +397,7 @@ impl Translator {
                 return;
             }
             if home.is_none() {
-                self.ensure_turn(true, step);
+                self.ensure_turn(true, builder);
             }
             self.close_text();
             let home = home.unwrap_or(self.turns.len().saturating_sub(1));
@@ -504,39 +405,37 @@ impl Translator {
                 turn.calls.add(ToolState::new(&id.0, parent));
             }
         }
-        self.with_tool(&id.0, step, |tool, out| tool.apply(call, source, now, out));
+        self.with_tool(&id.0, builder, |tool, out| tool.apply(call, source, now, out));
     }
 
-    fn with_tool(&mut self, id: &str, step: &mut Step, act: impl FnOnce(&mut ToolState, &mut Vec<StreamPayload>)) {
+    fn with_tool(
+        &mut self,
+        id: &str,
+        builder: &mut EventBuilder,
+        act: impl FnOnce(&mut ToolState, &mut Vec<StreamPayload>),
+    ) {
         let item_id = ItemId::from_foreign(id);
         let its_turn = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&item_id));
         let Some(turn) = its_turn.filter(|turn| !turn.is_cut) else { return };
-        step.turn = Some(turn.id.clone());
+        builder.turn = Some(turn.id.clone());
         let is_ending = turn.calls.change(&item_id, |tool| {
-            act(tool, &mut step.scratch);
+            act(tool, &mut builder.scratch);
             tool.is_ending()
         });
         if is_ending == Some(true) {
             self.ending.push(item_id);
         }
-        step.take_scratch();
+        builder.take_scratch();
     }
 
-    /// Ends the calls whose end was told with their beginning, now that something else follows.
-    fn settle_ending(&mut self, step: &mut Step) {
-        let now = (!self.replaying).then_some(step.now);
+    /// Ends the calls whose end came with their beginning, now that something else follows.
+    fn settle_ending(&mut self, builder: &mut EventBuilder) {
+        let now = (!self.replaying).then_some(builder.now);
         for call in std::mem::take(&mut self.ending) {
             let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.calls.contains(&call)) else { continue };
-            step.turn = Some(turn.id.clone());
-            turn.calls.change(&call, |tool| tool.settle_if_ending(now, &mut step.scratch));
-            step.take_scratch();
-        }
-    }
-
-    /// Without ids of their own, what is said after something else is another message.
-    fn close_text(&mut self) {
-        if let Some(turn) = self.turns.back_mut() {
-            turn.growing = None;
+            builder.turn = Some(turn.id.clone());
+            turn.calls.change(&call, |tool| tool.settle_if_ending(now, &mut builder.scratch));
+            builder.take_scratch();
         }
     }
 
@@ -547,76 +446,9 @@ impl Translator {
         ItemId::from_foreign(&format!("{}.{place}", turn.id))
     }
 
-    fn info(&mut self, info: acp::SessionInfoUpdate, step: &mut Step) {
-        if let MaybeUndefined::Value(title) = info.title {
-            step.facts.agent_title = Some(title).filter(|title| !title.trim().is_empty());
-        }
-        let meta = serde_json::Value::Object(info.meta.unwrap_or_default());
-        if self.replaying
-            && let Some(message) = meta.pointer("/liminal/turnFailed").and_then(serde_json::Value::as_str)
-        {
-            self.fail_replayed(message, step);
-        }
-        let Some(error) = meta.pointer("/codex/error") else { return };
-        if error["willRetry"].as_bool() != Some(true) {
-            return;
-        }
-        if let Some(message) = error["message"].as_str() {
-            self.active = true;
-            step.facts.activity = Some(message.to_owned());
-        }
-    }
-
-    fn usage(&mut self, usage: &acp::UsageUpdate, step: &mut Step) {
-        step.facts.context = Some(protocol::facts::ContextUse { used: usage.used, size: usage.size });
-        if let Some(cost) = usage.cost.as_ref().filter(|cost| cost.currency.eq_ignore_ascii_case("usd")) {
-            self.cost = Some(cost.amount);
-        }
-    }
-
-    /// A compaction is shown as a call: it runs, it may fail, and its summary is there to be opened.
-    fn compaction(&mut self, compaction: acp::CompactionUpdate, step: &mut Step) {
-        use acp::CompactionStatus as Status;
-        let (status, title) = match compaction.status {
-            Status::Completed => (acp::ToolCallStatus::Completed, "Conversation compacted"),
-            Status::Failed => (acp::ToolCallStatus::Failed, "Compaction failed"),
-            Status::Cancelled => (acp::ToolCallStatus::Failed, "Compaction cancelled"),
-            _ => (acp::ToolCallStatus::InProgress, "Compacting the conversation"),
-        };
-        let is_running = status == acp::ToolCallStatus::InProgress;
-        self.active = is_running;
-        step.facts.activity = Some(if is_running { title.to_owned() } else { String::new() });
-        let text = match (compaction.error, compaction.summary) {
-            (MaybeUndefined::Value(error), _) => Some(error),
-            (_, MaybeUndefined::Value(blocks)) => {
-                Some(blocks.into_iter().map(block_text).collect::<Vec<_>>().join("\n\n"))
-            }
-            _ => None,
-        };
-        let id = compaction_call_id(&compaction.compaction_id);
-        let fields = acp::ToolCallUpdateFields::new()
-            .kind(acp::ToolKind::Think)
-            .name("compaction".to_owned())
-            .title(title.to_owned())
-            .status(status)
-            .content(text.map(|text| vec![acp::ToolCallContent::from(text)]));
-        self.tool(acp::ToolCallUpdate::new(id, fields), Source::Update, step);
-    }
-
-    fn compaction_summary(&mut self, chunk: acp::CompactionSummaryChunk, step: &mut Step) {
-        let text = block_text(chunk.content);
-        self.with_tool(&compaction_call_id(&chunk.compaction_id), step, |tool, out| {
-            tool.add_terminal_output(&text, out);
-        });
-    }
-
-    fn clear_activity(&mut self, step: &mut Step) {
+    fn clear_activity(&mut self, builder: &mut EventBuilder) {
         if std::mem::take(&mut self.active) {
-            step.facts.activity = Some(String::new());
+            builder.facts.activity = Some(String::new());
         }
     }
-}
-
-fn compaction_call_id(id: &acp::CompactionId) -> String {
-    format!("compaction.{}", id.0)
 }

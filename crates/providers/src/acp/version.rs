@@ -15,26 +15,26 @@ const ANSWER_BYTES_MAX: usize = 4096;
 
 /// What is known so far. A program is asked once.
 #[derive(Debug, Default)]
-pub(crate) struct Version {
-    /// From the agent itself: built in, or told in a handshake.
-    told: Mutex<Option<String>>,
+pub(crate) struct VersionProbe {
+    /// From the agent itself: built in, or named in a handshake.
+    named: Mutex<Option<String>>,
     asked: Mutex<HashMap<PathBuf, Option<String>>>,
 }
 
-impl Version {
+impl VersionProbe {
     pub(crate) fn new(agent: &AcpAgent) -> Self {
-        Self { told: Mutex::new(agent.version.clone()), ..Self::default() }
+        Self { named: Mutex::new(agent.version.clone()), ..Self::default() }
     }
 
     pub(crate) fn learn(&self, version: Option<&str>) {
         if let Some(version) = version {
-            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(version.to_owned());
+            *self.named.lock().unwrap_or_else(PoisonError::into_inner) = Some(version.to_owned());
         }
     }
 
     pub(crate) async fn of(&self, program: &Path, command: &AgentCommand) -> Option<String> {
-        if let Some(told) = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-            return Some(told);
+        if let Some(named) = self.named.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Some(named);
         }
         if let Some(asked) = self.asked.lock().unwrap_or_else(PoisonError::into_inner).get(program) {
             return asked.clone();
@@ -67,12 +67,12 @@ async fn ask(program: &Path, command: &AgentCommand) -> Option<String> {
     process.exited().await.is_success().then_some(answer)
 }
 
-/// The first word that looks like a version: digits and dots, whatever follows them.
+/// The first part that looks like a version: digits and dots, whatever follows them.
 fn find_version(text: &str) -> Option<String> {
     text.split_whitespace()
-        .map(|word| word.trim_start_matches('v').trim_matches(|letter: char| !letter.is_ascii_alphanumeric()))
-        .find(|word| {
-            let mut parts = word.split('.');
+        .map(|part| part.trim_start_matches('v').trim_matches(|letter: char| !letter.is_ascii_alphanumeric()))
+        .find(|part| {
+            let mut parts = part.split('.');
             let numbers =
                 |part: Option<&str>| part.is_some_and(|part| part.starts_with(|letter: char| letter.is_ascii_digit()));
             numbers(parts.next()) && numbers(parts.next())

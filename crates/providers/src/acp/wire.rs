@@ -1,7 +1,7 @@
 //! The shape of an ACP line: JSON-RPC frames, and `session/update` decoded in two steps.
 //!
 //! Comes in: one line of an agent's stdout. Goes out: a typed frame, or the reason why it is none. Kept out: what any
-//! of it means. The published types have no place for what a newer agent may say, so the envelope is read first and
+//! of it means. The published types have no place for what a newer agent may send, so the envelope is read first and
 //! its content second: what cannot be read is never fatal, and known by what it is not.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::content::plain_words;
+use super::content::plain_message;
 use crate::json;
 
 pub(crate) const PARSE_ERROR: i64 = -32700;
@@ -22,10 +22,10 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 pub(crate) const REQUEST_CANCELLED: i64 = -32800;
 pub(crate) const AUTH_REQUIRED: i64 = -32000;
 
-/// One line of an agent. Which fields are there says what it is.
+/// One line of an agent. Its fields decide what it is.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Frame<'a> {
+struct RpcFrame<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -38,9 +38,9 @@ struct Frame<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// What an agent says on one line.
+/// One message of an agent.
 #[derive(Debug)]
-pub(crate) enum Incoming<'a> {
+pub(crate) enum RpcMessage<'a> {
     /// The id is the agent's own, in its own space: number, string or null.
     Request {
         id: &'a RawValue,
@@ -79,32 +79,32 @@ impl RpcError {
     }
 
     /// What a person reads. Agents hide the reason behind `Internal error`, in `data`, or in JSON inside of that.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let hidden = self.data.as_ref().and_then(|data| match data {
             serde_json::Value::String(text) => Some(text.as_str()),
             _ => ["message", "details"].iter().find_map(|key| data.get(key)?.as_str()),
         });
         let generic = self.message.is_empty() || self.message.eq_ignore_ascii_case("internal error");
-        let words = match hidden {
+        let message = match hidden {
             Some(hidden) if generic && !hidden.trim().is_empty() => hidden,
             _ if self.message.is_empty() => return format!("error {}", self.code),
             _ => self.message.strip_prefix("Internal error: ").unwrap_or(&self.message),
         };
-        plain_words(words).trim().to_owned()
+        plain_message(message).trim().to_owned()
     }
 }
 
-/// Reads one line. The error says why it is not a frame; such lines are noise and are passed over.
-pub(crate) fn read(line: &str) -> Result<Incoming<'_>, serde_json::Error> {
+/// Reads one line. The error is why it is not a message; such lines are skipped.
+pub(crate) fn read(line: &str) -> Result<RpcMessage<'_>, serde_json::Error> {
     // A list would pass for a frame, field by field.
     if !line.trim_start().starts_with('{') {
         return Err(serde::de::Error::custom("not an object"));
     }
-    let frame: Frame<'_> = serde_json::from_str(line)?;
+    let frame: RpcFrame<'_> = serde_json::from_str(line)?;
     let params = frame.params.map_or("null", RawValue::get);
     Ok(match (frame.method, frame.id) {
-        (Some(method), Some(id)) => Incoming::Request { id, method, params },
-        (Some(method), None) => Incoming::Notification { method, params },
+        (Some(method), Some(id)) => RpcMessage::Request { id, method, params },
+        (Some(method), None) => RpcMessage::Notification { method, params },
         (None, id) => {
             if id.is_none() && frame.error.is_none() {
                 return Err(serde::de::Error::custom("neither a method nor an id"));
@@ -113,7 +113,7 @@ pub(crate) fn read(line: &str) -> Result<Incoming<'_>, serde_json::Error> {
                 Some(error) => Err(RpcError::read(error.get())),
                 None => Ok(frame.result.map_or("null", RawValue::get)),
             };
-            Incoming::Response { id: id.and_then(our_id), outcome }
+            RpcMessage::Response { id: id.and_then(our_id), outcome }
         }
     })
 }
@@ -126,29 +126,29 @@ fn our_id(id: &RawValue) -> Option<u64> {
 /// A request of ours, as a line.
 pub(crate) fn request(id: u64, method: &str, params: &impl Serialize) -> serde_json::Result<String> {
     #[derive(Serialize)]
-    struct Line<'a, P> {
+    struct RpcLine<'a, P> {
         jsonrpc: &'static str,
         id: u64,
         method: &'a str,
         params: &'a P,
     }
-    serde_json::to_string(&Line { jsonrpc: "2.0", id, method, params })
+    serde_json::to_string(&RpcLine { jsonrpc: "2.0", id, method, params })
 }
 
 pub(crate) fn notification(method: &str, params: &impl Serialize) -> serde_json::Result<String> {
     #[derive(Serialize)]
-    struct Line<'a, P> {
+    struct RpcLine<'a, P> {
         jsonrpc: &'static str,
         method: &'a str,
         params: &'a P,
     }
-    serde_json::to_string(&Line { jsonrpc: "2.0", method, params })
+    serde_json::to_string(&RpcLine { jsonrpc: "2.0", method, params })
 }
 
 /// The answer to a request of the agent, under the id as it wrote it.
 pub(crate) fn response(id: &RawValue, outcome: &Result<impl Serialize, RpcError>) -> serde_json::Result<String> {
     #[derive(Serialize)]
-    struct Line<'a, R> {
+    struct RpcLine<'a, R> {
         jsonrpc: &'static str,
         id: &'a RawValue,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,13 +160,13 @@ pub(crate) fn response(id: &RawValue, outcome: &Result<impl Serialize, RpcError>
         Ok(result) => (Some(result), None),
         Err(error) => (None, Some(error)),
     };
-    serde_json::to_string(&Line { jsonrpc: "2.0", id, result, error })
+    serde_json::to_string(&RpcLine { jsonrpc: "2.0", id, result, error })
 }
 
 /// Reads a `session/update`, which is nearly every line, in one pass. None for any other line.
 pub(crate) fn read_update(line: &str) -> Option<UpdateEnvelope<'_>> {
     #[derive(Deserialize)]
-    struct Line<'a> {
+    struct RpcLine<'a> {
         #[serde(borrow)]
         method: Cow<'a, str>,
         #[serde(borrow)]
@@ -175,7 +175,7 @@ pub(crate) fn read_update(line: &str) -> Option<UpdateEnvelope<'_>> {
     if !line.starts_with('{') {
         return None;
     }
-    let line: Line<'_> = serde_json::from_str(line).ok()?;
+    let line: RpcLine<'_> = serde_json::from_str(line).ok()?;
     (line.method == "session/update").then_some(line.params)
 }
 
@@ -217,11 +217,11 @@ pub(crate) enum Update {
 }
 
 impl Update {
-    /// What cannot be read as it is may still be read once it is mended.
+    /// What cannot be read as it is may still be read once it is repaired.
     pub(crate) fn read(text: &str) -> Self {
         match Self::read_as_is(text) {
             Self::Unreadable { reason } => {
-                json::mended(text).map_or(Self::Unreadable { reason }, |mended| Self::read_as_is(&mended))
+                json::repaired(text).map_or(Self::Unreadable { reason }, |repaired| Self::read_as_is(&repaired))
             }
             update => update,
         }
@@ -268,8 +268,8 @@ impl Update {
 }
 
 impl Update {
-    /// When it was said first, if the agent says so. The protocol has no place for it but `_meta`.
-    pub(crate) fn told_at(&self) -> Option<Timestamp> {
+    /// When it was sent first, if the agent reports it. The protocol has no place for it but `_meta`.
+    pub(crate) fn sent_at(&self) -> Option<Timestamp> {
         let meta = match self {
             Self::UserText(chunk) | Self::AgentText(chunk) | Self::Thought(chunk) => chunk.meta.as_ref(),
             Self::ToolCall(call) | Self::ToolCallUpdate(call) => call.meta.as_ref(),
@@ -280,7 +280,7 @@ impl Update {
     }
 
     /// Part of the conversation, rather than of what is known about it.
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn is_content(&self) -> bool {
         matches!(
             self,
             Self::UserText(_)
@@ -333,7 +333,7 @@ pub(crate) struct SessionSetup {
     pub(crate) models: Option<LegacyModels>,
 }
 
-/// What cannot be read counts as not said: a new kind of option must not cost the session.
+/// What cannot be read counts as missing: a new kind of option must not cost the session.
 fn lenient<'de, D: serde::Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
     Ok(serde_json::from_value(value).unwrap_or_else(|error| {

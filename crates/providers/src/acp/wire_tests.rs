@@ -4,29 +4,29 @@ use super::*;
 fn a_frame_is_what_its_fields_say() {
     assert!(matches!(
         read(r#"{"id":0,"method":"fs/read_text_file","params":{"a":1}}"#).unwrap(),
-        Incoming::Request { id, method, params } if id.get() == "0" && method == "fs/read_text_file" && params == r#"{"a":1}"#
+        RpcMessage::Request { id, method, params } if id.get() == "0" && method == "fs/read_text_file" && params == r#"{"a":1}"#
     ));
-    assert!(matches!(read(r#"{"method":"session/update"}"#).unwrap(), Incoming::Notification { params: "null", .. }));
+    assert!(matches!(read(r#"{"method":"session/update"}"#).unwrap(), RpcMessage::Notification { params: "null", .. }));
     assert!(matches!(
         read(r#"{"result":{"x":[1]},"id":3,"jsonrpc":"2.0","new":true}"#).unwrap(),
-        Incoming::Response { id: Some(3), outcome: Ok(r#"{"x":[1]}"#) }
+        RpcMessage::Response { id: Some(3), outcome: Ok(r#"{"x":[1]}"#) }
     ));
     assert!(matches!(
         read(r#"{"id":3,"result":null}"#).unwrap(),
-        Incoming::Response { id: Some(3), outcome: Ok("null") }
+        RpcMessage::Response { id: Some(3), outcome: Ok("null") }
     ));
 }
 
 #[test]
 fn ids_may_be_strings_and_an_answer_to_a_line_nobody_could_read_has_none() {
-    assert!(matches!(read(r#"{"id":"7","result":{}}"#).unwrap(), Incoming::Response { id: Some(7), .. }));
+    assert!(matches!(read(r#"{"id":"7","result":{}}"#).unwrap(), RpcMessage::Response { id: Some(7), .. }));
     assert!(matches!(
         read(r#"{"id":"a-b","method":"x"}"#).unwrap(),
-        Incoming::Request { id, .. } if id.get() == r#""a-b""#
+        RpcMessage::Request { id, .. } if id.get() == r#""a-b""#
     ));
     let lines = [r#"{"id":null,"error":{"code":-32700,"message":"Parse error"}}"#, r#"{"error":{"code":-32700}}"#];
     for line in lines {
-        assert!(matches!(read(line).unwrap(), Incoming::Response { id: None, outcome: Err(_) }), "{line}");
+        assert!(matches!(read(line).unwrap(), RpcMessage::Response { id: None, outcome: Err(_) }), "{line}");
     }
 }
 
@@ -59,9 +59,9 @@ fn unknown_values_inside_a_known_update_do_not_lose_it() {
 }
 
 #[test]
-fn an_errors_words_are_those_that_say_something() {
+fn an_errors_message_is_the_part_that_explains_it() {
     let check = |error: &str, expected: &str| {
-        assert_eq!(serde_json::from_str::<RpcError>(error).unwrap().words(), expected);
+        assert_eq!(serde_json::from_str::<RpcError>(error).unwrap().text(), expected);
     };
     check(
         r#"{"code":-32002,"message":"Session nope not found","data":{"sessionId":"nope"}}"#,

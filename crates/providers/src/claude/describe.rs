@@ -11,75 +11,75 @@ use tokio::task::JoinSet;
 
 use super::process::base_command;
 use super::{ClaudeConfig, INSTALL_HINT, LOGIN_HINT, NAME};
-use crate::provider::ProviderError;
+use crate::error::ProviderError;
 
 /// The oldest version this was tested with. An older one is used too, for as long as it knows our options.
 pub(super) const VERSION_MIN: &str = "2.1.197";
 
 /// A program that does not know its version by then goes without.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// What it says of itself is a few lines; more is no answer.
+/// What it reports of itself is a few lines; more is no answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// The oldest version whose `auth status` was seen. An unknown word would be a prompt.
+/// The oldest version whose `auth status` was seen. An unknown argument would be a prompt.
 const LOGIN_STATUS_SINCE: &str = "2.1.325";
-/// How long a login is believed in. To ask takes the program a quarter of a second of work. Of a missing one it is asked
-/// each time: the user is about to change that.
-const LOGIN_HOLDS: Duration = Duration::from_secs(600);
+/// How long a login counts as valid. To ask takes the program a quarter of a second of work. Of a missing one it is
+/// asked each time: the user is about to change that.
+const LOGIN_VALID: Duration = Duration::from_secs(600);
 /// The list of agents does not wait longer for something that is only good to know. The next list waits on.
-const LOGIN_PATIENCE: Duration = Duration::from_secs(2);
+const LOGIN_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How long an answer that came too late for its list is kept for the next one.
-const LATE_ANSWER_HOLDS: Duration = Duration::from_secs(60);
+const LATE_ANSWER_VALID: Duration = Duration::from_secs(60);
 
 /// What was asked for last.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<KnownVersion>>,
     logged_in_at: Mutex<Option<Instant>>,
-    asking: Mutex<Option<Asking>>,
+    asking: Mutex<Option<LoginRequest>>,
 }
 
 /// A program that was asked whether it is logged in. It has as long as for a start, whoever waits for it, and ends with
 /// this.
 #[derive(Debug)]
-struct Asking {
-    answer: watch::Receiver<Option<Login>>,
+struct LoginRequest {
+    answer: watch::Receiver<Option<LoginAnswer>>,
     _task: JoinSet<()>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Login {
-    /// None if it does not say.
+struct LoginAnswer {
+    /// None if it does not report it.
     known: Option<bool>,
     at: Instant,
 }
 
-impl Asking {
+impl LoginRequest {
     fn begin(command: AgentCommand, timeout: Duration) -> Self {
         let (sender, answer) = watch::channel(None);
         let mut task = JoinSet::new();
         task.spawn(async move {
-            let said = ask(command, &["auth", "status"], timeout).await;
-            let known = said.and_then(|said| logged_in(&said.stdout));
-            sender.send_replace(Some(Login { known, at: Instant::now() }));
+            let output = ask(command, &["auth", "status"], timeout).await;
+            let known = output.and_then(|output| logged_in(&output.stdout));
+            sender.send_replace(Some(LoginAnswer { known, at: Instant::now() }));
         });
         Self { answer, _task: task }
     }
 
     fn is_of_use(&self) -> bool {
-        self.answer.borrow().is_none_or(|login| login.at.elapsed() < LATE_ANSWER_HOLDS)
+        self.answer.borrow().is_none_or(|login| login.at.elapsed() < LATE_ANSWER_VALID)
     }
 }
 
-/// What a program that was asked has said, and whether it left content.
-struct Said {
+/// What a program that was asked has printed, and whether it succeeded.
+struct ProgramOutput {
     stdout: Vec<u8>,
     success: bool,
 }
 
 /// Holds as long as the file is the same.
 #[derive(Debug)]
-struct Known {
+struct KnownVersion {
     path: PathBuf,
     changed: Option<SystemTime>,
     version: Option<String>,
@@ -126,23 +126,23 @@ impl Versions {
             return known.version.clone();
         }
         let version = ask_version(command).await?;
-        let known = Known { path: path.to_owned(), changed, version: version.clone() };
+        let known = KnownVersion { path: path.to_owned(), changed, version: version.clone() };
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
         version
     }
 
     async fn login(&self, command: &AgentCommand, timeout: Duration) -> Option<bool> {
         let seen = *self.logged_in_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.is_some_and(|seen| seen.elapsed() < LOGIN_HOLDS) {
+        if seen.is_some_and(|seen| seen.elapsed() < LOGIN_VALID) {
             return Some(true);
         }
         let mut answer = {
             let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-            let under_way = asking.take().filter(Asking::is_of_use);
-            let asking = asking.insert(under_way.unwrap_or_else(|| Asking::begin(command.clone(), timeout)));
+            let under_way = asking.take().filter(LoginRequest::is_of_use);
+            let asking = asking.insert(under_way.unwrap_or_else(|| LoginRequest::begin(command.clone(), timeout)));
             asking.answer.clone()
         };
-        let login = tokio::time::timeout(LOGIN_PATIENCE, answer.wait_for(Option::is_some)).await.ok()?;
+        let login = tokio::time::timeout(LOGIN_WAIT_MAX, answer.wait_for(Option::is_some)).await.ok()?;
         let login = login.ok().and_then(|login| *login);
         self.asking
             .lock()
@@ -176,32 +176,32 @@ pub(super) async fn version(config: &ClaudeConfig) -> Option<String> {
     ask_version(&command).await?
 }
 
-/// None if it did not answer in time; none within if it does not say.
+/// None if it did not answer in time; none within if it does not report one.
 async fn ask_version(command: &AgentCommand) -> Option<Option<String>> {
-    let said = ask(command.clone(), &["--version"], VERSION_TIMEOUT).await?;
-    let words = String::from_utf8_lossy(&said.stdout);
-    Some(words.split_whitespace().next().filter(|_| said.success).map(str::to_owned))
+    let output = ask(command.clone(), &["--version"], VERSION_TIMEOUT).await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Some(text.split_whitespace().next().filter(|_| output.success).map(str::to_owned))
 }
 
 /// Under a guardian like the sessions: whatever hangs ends with its time, with us, and if we are killed.
-async fn ask(command: AgentCommand, words: &[&str], timeout: Duration) -> Option<Said> {
-    let command = command.args(words).orphan_ladder(StopLadder::AT_ONCE);
+async fn ask(command: AgentCommand, args: &[&str], timeout: Duration) -> Option<ProgramOutput> {
+    let command = command.args(args).orphan_ladder(StopLadder::AT_ONCE);
     let asked = async {
         let (mut stdout, stdin, process) = AgentProcess::spawn(command).await.ok()?.split();
         stdin.close();
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         while let Some(chunk) = stdout.next_chunk().await.ok()? {
-            said.extend(chunk);
-            if said.len() > ANSWER_BYTES_MAX {
+            printed.extend(chunk);
+            if printed.len() > ANSWER_BYTES_MAX {
                 return None;
             }
         }
-        Some(Said { stdout: said, success: process.exited().await.is_success() })
+        Some(ProgramOutput { stdout: printed, success: process.exited().await.is_success() })
     };
     tokio::time::timeout(timeout, asked).await.ok()?
 }
 
-/// Whether a version is older than [`VERSION_MIN`], as far as it can be told.
+/// Whether a version is older than [`VERSION_MIN`], as far as that is known.
 pub(super) fn is_too_old(version: &str) -> bool {
     is_older(version, VERSION_MIN)
 }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_login_is_what_the_program_says() {
+    fn the_login_is_what_the_program_reports() {
         assert_eq!(logged_in(br#"{"loggedIn": false, "authMethod": "none"}"#), Some(false));
         assert_eq!(logged_in(br#"{"loggedIn": true}"#), Some(true));
         assert_eq!(logged_in(b"usage: claude [options]"), None);
@@ -233,6 +233,6 @@ mod tests {
     fn versions_are_compared_by_their_numbers() {
         assert!(is_too_old("1.0.44") && is_too_old("2.1.19") && is_too_old("2.0"));
         assert!(!is_too_old(VERSION_MIN) && !is_too_old("2.1.325") && !is_too_old("10.0.0-beta.1"));
-        assert!(!is_too_old("nightly"), "who says nothing is not accused");
+        assert!(!is_too_old("nightly"), "one without a number does not count as old");
     }
 }

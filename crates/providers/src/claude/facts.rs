@@ -1,4 +1,4 @@
-//! What Claude Code tells beside the conversation: its commands, models and modes, the plan, how full its memory is.
+//! What Claude Code reports beside the conversation: its commands, models and modes, the plan, how full its context is.
 
 use protocol::SessionFacts;
 use protocol::facts::{
@@ -13,8 +13,8 @@ pub(super) const MODEL: &str = "model";
 pub(super) const PLAN: &str = "plan";
 const MODEL_DEFAULT: &str = "default";
 
-/// Permission modes that may be set on a running session, in the words of the program's own menu. The one that
-/// skips all checks is not among them: it has to be chosen when the program is started.
+/// Permission modes that may be set on a running session, named as in the program's own menu. The one
+/// that skips all checks is not among them: it has to be given when the program is started.
 const MODES: [(&str, &str, &str); 5] = [
     ("default", "Default", "Asks before edits and commands"),
     ("acceptEdits", "Accept edits", "Edits files without asking"),
@@ -39,9 +39,9 @@ pub(super) fn initialized(answer: &Value) -> SessionFacts {
 /// Whose account it is, from the answer to `initialize`. Only a plain "none" means that there is none: an account of a
 /// kind we do not know is the program's business.
 pub(super) fn login(account: &Value) -> Login {
-    let word = |name: &str| account[name].as_str().filter(|word| !word.is_empty() && *word != "none");
-    let paid = word("subscriptionType").or(word("organization"));
-    match (word("email"), word("apiKeySource").or(word("tokenSource"))) {
+    let field = |name: &str| account[name].as_str().filter(|value| !value.is_empty() && *value != "none");
+    let paid = field("subscriptionType").or(field("organization"));
+    match (field("email"), field("apiKeySource").or(field("tokenSource"))) {
         (Some(email), _) => Login::Ready(Some(match paid {
             Some(paid) => format!("{email}, {paid}"),
             None => email.to_owned(),
@@ -54,7 +54,7 @@ pub(super) fn login(account: &Value) -> Login {
     }
 }
 
-/// What the default stands for, where the program says so.
+/// What the default stands for, where the program reports it.
 fn default_model(answer: &Value) -> Option<String> {
     let mut models = answer["models"].as_array()?.iter();
     let default = models.find(|model| model["value"] == MODEL_DEFAULT)?;
@@ -140,8 +140,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_is_told_as_the_program_tells_it() {
-        let ready = |words: &str| Login::Ready(Some(words.into()));
+    fn an_account_is_reported_as_the_program_reports_it() {
+        let ready = |account: &str| Login::Ready(Some(account.into()));
         assert_eq!(login(&json!({"email": "a@b.c", "subscriptionType": "max"})), ready("a@b.c, max"));
         assert_eq!(
             login(&json!({"apiKeySource": "ANTHROPIC_API_KEY", "tokenSource": "none"})),

@@ -10,17 +10,17 @@ use uuid::Uuid;
 
 use super::describe::{self, VERSION_MIN, is_too_old};
 use super::request;
-use super::wire::{ControlResponse, Line};
+use super::wire::{ClaudeLine, ControlResponse};
 use super::{ClaudeConfig, INSTALL_HINT, NAME};
-use crate::provider::ProviderError;
+use crate::error::ProviderError;
 
 const INITIALIZE: &str = "initialize";
-/// What the program may say before it answers the handshake. It has never said anything.
+/// Lines that the program may write before it answers the handshake. None was ever seen.
 const EARLY_LINES_MAX: usize = 64;
 /// A longer line is not kept that early: so many of the longest would be gigabytes.
 const EARLY_LINE_BYTES_MAX: usize = 256 * 1024;
 
-/// How long a program may take to leave: it saves its files and ends its tools. With the time to end its turn, less than
+/// How long a program may take to exit: it saves its files and ends its tools. With the time to end its turn, less than
 /// the server has to stop.
 pub(super) const STOP: StopLadder =
     StopLadder { grace_eof: Duration::from_secs(3), grace_term: Duration::from_millis(1_500) };
@@ -32,8 +32,8 @@ pub(super) struct Started {
     pub(super) resumed: bool,
     /// Its answer to `initialize`.
     pub(super) answer: Value,
-    /// What it said before it answered.
-    pub(super) early: Vec<Line>,
+    /// What it wrote before it answered.
+    pub(super) early: Vec<ClaudeLine>,
 }
 
 /// Starts the program and waits until it answers; on failure nothing is left running.
@@ -50,14 +50,14 @@ pub(super) async fn start(
     let mut early = Vec::new();
     let handshake = async {
         sent.map_err(|error| error.to_string())?;
-        hear_answer(&mut process.stdout, &mut early).await
+        read_answer(&mut process.stdout, &mut early).await
     };
     let failure = match process.handle.answer(config.start_timeout, handshake).await {
         Ok(Ok(answer)) => return Ok(Started { process, resumed: resume, answer, early }),
-        // The output ended or said why; the exit may say more.
-        Ok(Err(said)) => {
+        // The output ended, or gave the reason; the exit may show more.
+        Ok(Err(reason)) => {
             let report = process.handle.stop(StopLadder::AT_ONCE).await;
-            refused(config, &if said.is_empty() { report.to_string() } else { said }).await
+            refused(config, &if reason.is_empty() { report.to_string() } else { reason }).await
         }
         Err(NoAnswer::Exited(report)) => refused(config, &format!("{}\n{report}", report.stderr_tail)).await,
         Err(silent @ NoAnswer::Silent { .. }) => {
@@ -85,7 +85,7 @@ fn command(
     let mut command = base_command(config)?
         .args(["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"])
         .args(["--include-partial-messages", "--permission-prompt-tool", "stdio", "--replay-user-messages"])
-        // In one word, so that nothing can ever read the id as a flag.
+        // In one argument, so that nothing can ever read the id as a flag.
         .arg(format!("{}={}", if resume { "--resume" } else { "--session-id" }, id.hyphenated()))
         .current_dir(project_dir)
         // The program marks its own children with these; a server started by one must not pass for one.
@@ -96,7 +96,7 @@ fn command(
     Ok(command)
 }
 
-/// The program with the words the user configured, and nothing else.
+/// The program with the arguments that the user configured, and nothing else.
 pub(super) fn base_command(config: &ClaudeConfig) -> Result<AgentCommand, ProviderError> {
     let mut command = AgentCommand::parse(&config.command).map_err(|error| ProviderError::NotInstalled {
         name: NAME.into(),
@@ -109,8 +109,8 @@ pub(super) fn base_command(config: &ClaudeConfig) -> Result<AgentCommand, Provid
     Ok(command)
 }
 
-/// The answer to `initialize`, or what the program said instead; empty if it only left.
-async fn hear_answer(stdout: &mut LineReader, early: &mut Vec<Line>) -> Result<Value, String> {
+/// The answer to `initialize`, or what the program wrote instead; empty if it only exited.
+async fn read_answer(stdout: &mut LineReader, early: &mut Vec<ClaudeLine>) -> Result<Value, String> {
     loop {
         let line = match stdout.next_line().await {
             Ok(Some(line)) => line,
@@ -118,19 +118,19 @@ async fn hear_answer(stdout: &mut LineReader, early: &mut Vec<Line>) -> Result<V
             Err(LineError::TooLong(_)) => continue,
             Err(error @ LineError::Io(_)) => return Err(error.to_string()),
         };
-        match Line::parse(line.as_bytes()) {
-            Ok(Line::ControlResponse { response: ControlResponse::Success { request_id, response } })
+        match ClaudeLine::parse(line.as_bytes()) {
+            Ok(ClaudeLine::ControlResponse { response: ControlResponse::Success { request_id, response } })
                 if request_id == INITIALIZE =>
             {
                 return Ok(response);
             }
-            Ok(Line::ControlResponse { response: ControlResponse::Error { error, .. } }) => return Err(error),
-            Ok(Line::Result(result)) if result.is_error => {
-                let words: Vec<_> = result.errors.iter().filter_map(Value::as_str).collect();
-                return Err(words.join("\n"));
+            Ok(ClaudeLine::ControlResponse { response: ControlResponse::Error { error, .. } }) => return Err(error),
+            Ok(ClaudeLine::Result(result)) if result.is_error => {
+                let errors: Vec<_> = result.errors.iter().filter_map(Value::as_str).collect();
+                return Err(errors.join("\n"));
             }
-            Ok(heard) if early.len() < EARLY_LINES_MAX && line.as_bytes().len() <= EARLY_LINE_BYTES_MAX => {
-                early.push(heard);
+            Ok(parsed) if early.len() < EARLY_LINES_MAX && line.as_bytes().len() <= EARLY_LINE_BYTES_MAX => {
+                early.push(parsed);
             }
             Ok(_) => {}
             Err(error) => tracing::debug!(%error, "a line before the handshake is not JSON"),
@@ -156,39 +156,39 @@ fn spawn_error(error: SpawnError) -> ProviderError {
     }
 }
 
-/// The program left, or said no. Its words, and what can be done about the ones we know.
-async fn refused(config: &ClaudeConfig, words: &str) -> ProviderError {
+/// The program exited, or refused. What it wrote, and what can be done about it where we know that.
+async fn refused(config: &ClaudeConfig, output: &str) -> ProviderError {
     let unknown = ["unknown option", "error: option", "Unsupported control request"];
-    let found = match unknown.iter().any(|start| words.contains(start)) {
+    let found = match unknown.iter().any(|start| output.contains(start)) {
         true => describe::version(config).await,
         false => None,
     };
-    refusal(words.trim(), found.as_deref())
+    refusal(output.trim(), found.as_deref())
 }
 
 /// `found` is the version of a program that did not understand us.
-fn refusal(words: &str, found: Option<&str>) -> ProviderError {
-    let advice = if words.contains("No conversation found") {
+fn refusal(output: &str, found: Option<&str>) -> ProviderError {
+    let advice = if output.contains("No conversation found") {
         "Claude Code no longer has this conversation. It deletes old ones, after 30 days unless its setting \
          cleanupPeriodDays says otherwise. Start a new session."
             .into()
-    } else if words.contains("already in use") {
+    } else if output.contains("already in use") {
         "Another Claude Code process has this session. End it and try again.".into()
-    } else if words.contains("root/sudo") || words.contains("root privileges") {
+    } else if output.contains("root/sudo") || output.contains("root privileges") {
         "Claude Code refuses to skip its permission checks as root. Start the server as another user, or take that \
          option out of CLAUDE_CMD."
             .into()
-    } else if words.contains("unknown option") || words.contains("error: option") || words.contains("Unsupported") {
+    } else if output.contains("unknown option") || output.contains("error: option") || output.contains("Unsupported") {
         not_understood(found)
-    } else if words.contains("/login") || words.contains("API key") {
+    } else if output.contains("/login") || output.contains("API key") {
         return ProviderError::LoginRequired {
             name: NAME.into(),
-            detail: format!("{words}\nRun `claude` in a terminal and log in with /login."),
+            detail: format!("{output}\nRun `claude` in a terminal and log in with /login."),
         };
     } else {
-        return ProviderError::Handshake { name: NAME.into(), detail: words.into() };
+        return ProviderError::Handshake { name: NAME.into(), detail: output.into() };
     };
-    ProviderError::Handshake { name: NAME.into(), detail: format!("{advice}\n{words}") }
+    ProviderError::Handshake { name: NAME.into(), detail: format!("{advice}\n{output}") }
 }
 
 /// Either the program is too old for our options, or the user gave it one it does not have.
@@ -205,8 +205,8 @@ fn not_understood(found: Option<&str>) -> String {
             )
         }
         None => format!(
-            "This Claude Code does not know one of its options and does not say its version; {VERSION_MIN} or newer is \
-             needed. {update}"
+            "This Claude Code does not know one of its options and does not report its version; {VERSION_MIN} or \
+             newer is needed. {update}"
         ),
     }
 }
@@ -215,15 +215,15 @@ fn not_understood(found: Option<&str>) -> String {
 mod tests {
     use super::*;
 
-    fn detail(words: &str) -> String {
-        match refusal(words, None) {
+    fn detail(output: &str) -> String {
+        match refusal(output, None) {
             ProviderError::Handshake { detail, .. } | ProviderError::LoginRequired { detail, .. } => detail,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn what_the_program_says_when_it_leaves_comes_with_what_to_do() {
+    fn what_the_program_writes_when_it_exits_comes_with_what_to_do() {
         assert!(detail("No conversation found with session ID: x").contains("Start a new session"));
         assert!(detail("Error: Session ID x is already in use.").contains("Another Claude Code process"));
         assert!(detail("error: unknown option '--replay-user-messages'").contains("claude update"));
@@ -233,12 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_part_of_the_word_of_its_flag() {
+    fn an_id_is_part_of_the_argument_of_its_flag() {
         let id = AgentSessionId::parse("1f111111-1111-4111-8111-111111111111").unwrap();
-        let words = |resume| command(&ClaudeConfig::default(), Path::new("/"), &id, resume).unwrap().args;
+        let args = |resume| command(&ClaudeConfig::default(), Path::new("/"), &id, resume).unwrap().args;
         for (resume, flag) in [(true, "--resume"), (false, "--session-id")] {
-            assert!(words(resume).contains(&format!("{flag}={id}").into()), "{:?}", words(resume));
-            assert!(words(resume).iter().all(|word| word != id.as_str() && word != flag));
+            assert!(args(resume).contains(&format!("{flag}={id}").into()), "{:?}", args(resume));
+            assert!(args(resume).iter().all(|arg| arg != id.as_str() && arg != flag));
         }
     }
 

@@ -9,22 +9,22 @@ pub(super) fn user(session: &str, uuid: &str, text: &str) -> String {
         .to_string()
 }
 
-/// A question to the program; it answers with the same `id`.
+/// A request to the program; it answers with the same `id`.
 pub(super) fn control(id: &str, request: &Value) -> String {
     json!({"type": "control_request", "request_id": id, "request": request}).to_string()
 }
 
-/// Leave for a tool. The input goes back even when unchanged: older versions refuse an answer without it.
+/// A tool may run. The input goes back even when unchanged: older versions refuse an answer without it.
 pub(super) fn allow(id: &str, input: &Value) -> String {
     answer(id, json!({"behavior": "allow", "updatedInput": input}))
 }
 
-/// No leave; the model reads why and goes on.
+/// A tool may not run; the model reads why and goes on.
 pub(super) fn deny(id: &str, message: &str) -> String {
     answer(id, json!({"behavior": "deny", "message": message}))
 }
 
-/// We do not know what is asked.
+/// We do not know the request.
 pub(super) fn not_supported(id: &str) -> String {
     let response = json!({"subtype": "error", "request_id": id, "error": "not supported by this client"});
     json!({"type": "control_response", "response": response}).to_string()

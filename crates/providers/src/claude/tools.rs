@@ -1,4 +1,4 @@
-//! What Claude Code's tools do, in terms every agent shares: kind, command, places, diffs, output.
+//! What Claude Code's tools do, in terms every agent shares: kind, command, locations, diffs, output.
 //!
 //! Comes in: a tool's name, its input, and its result in both forms (the text the model reads, and the structured
 //! one). Goes out: [`ToolDetail`] and the output a person reads. Pure.
@@ -6,7 +6,7 @@
 use protocol::{ToolContent, ToolDetail, ToolKind, ToolLocation};
 use serde_json::{Map, Value};
 
-use super::wire::Block;
+use super::wire::ContentBlock;
 
 /// What the program answers for tools whose turn was cancelled.
 const REJECTED: &str = "User rejected tool use";
@@ -34,7 +34,7 @@ pub(super) fn called(name: &str, input: &Map<String, Value>) -> ToolDetail {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     let kind = kind(name);
     let path = text("file_path").or_else(|| text("notebook_path"));
-    let place = path.or_else(|| text("path").filter(|_| kind == ToolKind::Search));
+    let location = path.or_else(|| text("path").filter(|_| kind == ToolKind::Search));
     let line = input.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
     let title = match name {
         "Grep" | "Glob" => text("pattern"),
@@ -48,7 +48,7 @@ pub(super) fn called(name: &str, input: &Map<String, Value>) -> ToolDetail {
         kind,
         title: title.map(str::to_owned),
         command: text("command").filter(|_| kind == ToolKind::Execute).map(str::to_owned),
-        locations: place.map(|path| ToolLocation { path: path.into(), line }).into_iter().collect(),
+        locations: location.map(|path| ToolLocation { path: path.into(), line }).into_iter().collect(),
         content: proposed(name, path, input),
         ..ToolDetail::default()
     }
@@ -103,7 +103,7 @@ fn questions(input: &Map<String, Value>) -> Option<String> {
 
 /// How a tool ended.
 #[derive(Debug, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct ToolOutcome {
     pub(super) output: String,
     pub(super) is_error: bool,
 }
@@ -112,37 +112,37 @@ pub(super) struct Outcome {
 pub(super) fn ended(
     name: &str,
     detail: &mut ToolDetail,
-    content: &[Block],
+    content: &[ContentBlock],
     is_error: bool,
     structured: Option<&Value>,
-) -> Outcome {
+) -> ToolOutcome {
     if structured.and_then(Value::as_str) == Some(REJECTED) {
         detail.interrupted = true;
-        return Outcome { output: String::new(), is_error: true };
+        return ToolOutcome { output: String::new(), is_error: true };
     }
     let mut output = text_of(content);
     let images = content.iter().filter_map(|block| match block {
-        Block::Image { source } => {
+        ContentBlock::Image { source } => {
             Some(ToolContent::Image { mime_type: source.media_type.clone(), data: source.data.clone() })
         }
         _ => None,
     });
     detail.content.extend(images);
     if is_error {
-        if let Some(words) = output.strip_prefix("<tool_use_error>") {
-            output = words.strip_suffix("</tool_use_error>").unwrap_or(words).to_owned();
+        if let Some(text) = output.strip_prefix("<tool_use_error>") {
+            output = text.strip_suffix("</tool_use_error>").unwrap_or(text).to_owned();
         }
         if detail.kind == ToolKind::Execute {
             let (code, rest) = exit_code(&output);
             detail.exit_code = code;
             output = rest;
         }
-        return Outcome { output, is_error };
+        return ToolOutcome { output, is_error };
     }
     if let Some(result) = structured.and_then(|structured| shown_of(name, detail, structured)) {
         output = result;
     }
-    Outcome { output, is_error }
+    ToolOutcome { output, is_error }
 }
 
 /// What the structured result adds; the output, where it has a better one than the model's text.
@@ -229,9 +229,9 @@ fn exit_code(output: &str) -> (Option<i32>, String) {
     }
 }
 
-pub(super) fn text_of(content: &[Block]) -> String {
+pub(super) fn text_of(content: &[ContentBlock]) -> String {
     let texts = content.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.as_str()),
+        ContentBlock::Text { text } => Some(text.as_str()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
@@ -243,16 +243,16 @@ mod tests {
 
     use super::*;
 
-    fn end(name: &str, input: Value, text: &str, is_error: bool, structured: Value) -> (ToolDetail, Outcome) {
+    fn end(name: &str, input: Value, text: &str, is_error: bool, structured: Value) -> (ToolDetail, ToolOutcome) {
         let Value::Object(input) = input else { panic!("input must be an object") };
         let mut detail = called(name, &input);
-        let content = [Block::Text { text: text.into() }];
+        let content = [ContentBlock::Text { text: text.into() }];
         let outcome = ended(name, &mut detail, &content, is_error, Some(&structured));
         (detail, outcome)
     }
 
     #[test]
-    fn a_failed_command_shows_its_exit_code_and_its_words() {
+    fn a_failed_command_shows_its_exit_code_and_its_output() {
         let (detail, outcome) = end(
             "Bash",
             json!({"command": "ls x"}),
@@ -261,7 +261,7 @@ mod tests {
             json!("Error: Exit code 2\nls: no x"),
         );
         assert_eq!((detail.command.as_deref(), detail.exit_code), (Some("ls x"), Some(2)));
-        assert_eq!(outcome, Outcome { output: "ls: no x".into(), is_error: true });
+        assert_eq!(outcome, ToolOutcome { output: "ls: no x".into(), is_error: true });
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         let input = json!({"file_path": "/a", "old_string": "two", "new_string": "2"});
         let (detail, outcome) = end("Edit", input, "no", true, json!("Error: no"));
         assert!(matches!(&detail.content[..], [ToolContent::Diff { new_text, .. }] if new_text == "2"));
-        assert_eq!(outcome, Outcome { output: "no".into(), is_error: true });
+        assert_eq!(outcome, ToolOutcome { output: "no".into(), is_error: true });
     }
 
     #[test]

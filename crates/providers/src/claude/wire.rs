@@ -1,7 +1,7 @@
 //! Claude Code's stream-json lines, and the entries of its session files, as types.
 //!
-//! Comes in: one line of either. Goes out: a [`Line`]. Both sources share one set of types, because they hold the same
-//! messages in two spellings. Whatever we do not know is `Unknown` or left out; what we know may still be missing.
+//! Comes in: one line of either. Goes out: a [`ClaudeLine`]. Both sources share one set of types, because they hold the
+//! same messages in two spellings. Whatever we do not know is `Unknown` or left out; what we know may still be missing.
 //! Kept out: meaning.
 
 use protocol::Timestamp;
@@ -13,7 +13,7 @@ use crate::json;
 /// One line from the program, or one entry of a session file.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Line {
+pub enum ClaudeLine {
     System(Box<SystemLine>),
     Assistant(Box<MessageLine>),
     User(Box<MessageLine>),
@@ -40,13 +40,13 @@ pub enum Line {
         #[serde(default)]
         timestamp: Option<Timestamp>,
         #[serde(default)]
-        attachment: Attachment,
+        attachment: EntryAttachment,
     },
     #[serde(other)]
     Unknown,
 }
 
-impl Line {
+impl ClaudeLine {
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         json::parse(bytes)
     }
@@ -59,7 +59,7 @@ pub struct MessageLine {
     pub uuid: Option<String>,
     #[serde(alias = "sessionId")]
     pub session_id: Option<String>,
-    /// The call of the sub-agent that says it.
+    /// The call of the sub-agent that wrote it.
     pub parent_tool_use_id: Option<String>,
     pub timestamp: Option<Timestamp>,
     pub message: Message,
@@ -99,20 +99,20 @@ pub struct Message {
     pub id: Option<String>,
     pub model: Option<String>,
     #[serde(deserialize_with = "blocks")]
-    pub content: Vec<Block>,
-    pub usage: Option<Usage>,
+    pub content: Vec<ContentBlock>,
+    pub usage: Option<WireUsage>,
 }
 
 /// A plain string is one text block; a block we cannot read does not cost us the others.
-fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
+fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
     Ok(blocks_of(Value::deserialize(deserializer)?))
 }
 
-fn blocks_of(content: Value) -> Vec<Block> {
+fn blocks_of(content: Value) -> Vec<ContentBlock> {
     match content {
-        Value::String(text) => vec![Block::Text { text }],
+        Value::String(text) => vec![ContentBlock::Text { text }],
         Value::Array(blocks) => {
-            blocks.into_iter().map(|block| serde_json::from_value(block).unwrap_or(Block::Unknown)).collect()
+            blocks.into_iter().map(|block| serde_json::from_value(block).unwrap_or(ContentBlock::Unknown)).collect()
         }
         _ => Vec::new(),
     }
@@ -120,7 +120,7 @@ fn blocks_of(content: Value) -> Vec<Block> {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Block {
+pub enum ContentBlock {
     Text {
         #[serde(default)]
         text: String,
@@ -141,7 +141,7 @@ pub enum Block {
     ToolResult {
         tool_use_id: String,
         #[serde(default, deserialize_with = "blocks")]
-        content: Vec<Block>,
+        content: Vec<ContentBlock>,
         #[serde(default)]
         is_error: Option<bool>,
     },
@@ -162,7 +162,7 @@ pub struct ImageSource {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Usage {
+pub struct WireUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub cache_read_input_tokens: u64,
@@ -204,11 +204,11 @@ pub enum StreamBody {
     /// The last figures of a message.
     MessageDelta {
         #[serde(default)]
-        usage: Usage,
+        usage: WireUsage,
     },
     ContentBlockStart {
         index: u64,
-        content_block: Block,
+        content_block: ContentBlock,
     },
     ContentBlockDelta {
         index: u64,
@@ -251,10 +251,10 @@ pub struct ResultLine {
     /// A running total, since the process or the session began.
     pub total_cost_usd: Option<f64>,
     /// Of this turn.
-    pub usage: Option<Usage>,
+    pub usage: Option<WireUsage>,
     #[serde(rename = "modelUsage")]
     pub model_usage: Map<String, Value>,
-    /// Newer versions say what this turn alone cost.
+    /// Newer versions report what this turn alone cost.
     pub model_usage_since_last_result: Option<Map<String, Value>>,
 }
 
@@ -295,13 +295,13 @@ pub enum SystemBody {
         #[serde(default)]
         error_status: Option<u16>,
     },
-    /// The file's word for a retry.
+    /// How the file records a retry.
     ApiError {
         #[serde(default)]
         error: ApiError,
     },
     CompactBoundary,
-    /// The file's word for what a command of the program itself printed.
+    /// How the file records what a command of the program itself printed.
     LocalCommand {
         #[serde(default)]
         content: String,
@@ -374,11 +374,11 @@ pub enum ControlResponse {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Attachment {
+pub enum EntryAttachment {
     /// A message that was sent while the agent worked and was taken into the running turn.
     QueuedCommand {
         #[serde(default, deserialize_with = "blocks")]
-        prompt: Vec<Block>,
+        prompt: Vec<ContentBlock>,
         #[serde(default, rename = "commandMode")]
         command_mode: Option<String>,
     },
@@ -394,16 +394,19 @@ mod tests {
     #[test]
     fn the_order_of_keys_does_not_matter_and_the_unknown_is_passed_over() {
         let late = br#"{"is_error":true,"new_field":[1],"subtype":"success","type":"result"}"#;
-        assert!(matches!(Line::parse(late).unwrap(), Line::Result(result) if result.is_error));
-        assert!(matches!(Line::parse(br#"{"type":"no_such"}"#).unwrap(), Line::Unknown));
+        assert!(matches!(ClaudeLine::parse(late).unwrap(), ClaudeLine::Result(result) if result.is_error));
+        assert!(matches!(ClaudeLine::parse(br#"{"type":"no_such"}"#).unwrap(), ClaudeLine::Unknown));
         let system = br#"{"type":"system","subtype":"no_such","x":1}"#;
-        assert!(matches!(Line::parse(system).unwrap(), Line::System(line) if matches!(line.body, SystemBody::Unknown)));
+        let ClaudeLine::System(line) = ClaudeLine::parse(system).unwrap() else { panic!("not a system line") };
+        assert!(matches!(line.body, SystemBody::Unknown));
     }
 
     #[test]
     fn a_block_that_cannot_be_read_does_not_cost_the_others() {
         let line = br#"{"type":"assistant","message":{"content":[{"type":"tool_use"},{"type":"text","text":"a"}]}}"#;
-        let Line::Assistant(line) = Line::parse(line).unwrap() else { panic!("not an assistant line") };
-        assert!(matches!(&line.message.content[..], [Block::Unknown, Block::Text { text }] if text == "a"));
+        let ClaudeLine::Assistant(line) = ClaudeLine::parse(line).unwrap() else { panic!("not an assistant line") };
+        assert!(
+            matches!(&line.message.content[..], [ContentBlock::Unknown, ContentBlock::Text { text }] if text == "a")
+        );
     }
 }

@@ -1,13 +1,14 @@
 //! A scripted ACP agent of its own for each test, and what it was asked.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use agent_process::{AgentCommand, StopLadder};
-use protocol::{AgentSessionId, CliType, TurnId};
+use protocol::{AgentSessionId, CliType, SessionId, TurnId};
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
-use providers::{NewSession, OpenSession, Provider};
+use providers::{History, NewSession, Provider, StoredSession};
 use testkit::programs;
+use upserts::ItemUpdate;
 
 use crate::listener::{Listener, soon};
 
@@ -18,20 +19,20 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// An agent that was given these words.
-    pub(crate) fn new(words: &[&str]) -> Self {
-        Self::with(words, AcpSettings::default())
+    /// An agent that was given these arguments.
+    pub(crate) fn new(args: &[&str]) -> Self {
+        Self::with(args, AcpSettings::default())
     }
 
-    pub(crate) fn with(words: &[&str], settings: AcpSettings) -> Self {
+    pub(crate) fn with(args: &[&str], settings: AcpSettings) -> Self {
         let state = tempfile::tempdir().unwrap();
-        let provider = AcpProvider::new(agent(state.path(), words), settings_for_tests(settings));
+        let provider = AcpProvider::new(agent(state.path(), args), settings_for_tests(settings));
         Self { state, project: tempfile::tempdir().unwrap(), provider }
     }
 
     /// Another provider over the same agent's files, as after a restart of ours.
-    pub(crate) fn again(self, words: &[&str]) -> Self {
-        let provider = AcpProvider::new(agent(self.state.path(), words), settings_for_tests(AcpSettings::default()));
+    pub(crate) fn again(self, args: &[&str]) -> Self {
+        let provider = AcpProvider::new(agent(self.state.path(), args), settings_for_tests(AcpSettings::default()));
         Self { provider, ..self }
     }
 
@@ -43,12 +44,13 @@ impl Bench {
         NewSession { project_dir: self.project.path().to_owned() }
     }
 
-    pub(crate) fn open_session(&self, id: &AgentSessionId) -> OpenSession {
-        OpenSession {
-            id: id.clone(),
+    pub(crate) fn stored_session(&self, id: &AgentSessionId) -> StoredSession {
+        StoredSession {
+            id: SessionId::new(self.provider.cli_type(), id),
+            agent_id: id.clone(),
             project_dir: self.project.path().to_owned(),
             prompted: true,
-            chosen: Default::default(),
+            options: Default::default(),
             items_max: 200,
         }
     }
@@ -58,7 +60,7 @@ impl Bench {
     }
 
     pub(crate) async fn send(&self, listener: &Listener, text: &str) -> TurnId {
-        soon("the turn", self.provider.send_message(&listener.id, text)).await.unwrap()
+        soon("the turn", listener.send(text)).await.unwrap()
     }
 
     /// Sends, and listens to the end of the turn.
@@ -98,10 +100,15 @@ impl Bench {
     }
 }
 
-pub(crate) fn agent(state: &Path, words: &[&str]) -> AcpAgent {
+/// The items of a history, each in its final state.
+pub(crate) fn items_of(history: &History) -> Vec<ItemUpdate> {
+    upserts::fold(history.events.clone(), SystemTime::now().into())
+}
+
+pub(crate) fn agent(state: &Path, args: &[&str]) -> AcpAgent {
     let command = AgentCommand::new(programs::scripted_agent())
         .arg("acp")
-        .args(words.iter().copied())
+        .args(args.iter().copied())
         .env("SCRIPTED_AGENT_STATE", state)
         .guardian(programs::scripted_agent());
     AcpAgent {

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use protocol::{
-    AgentSessionId, AgentStatus, Continuity, Origin, PermissionDecision, ToolContent, ToolDetail, ToolKind, TurnId,
+    AgentSessionId, AgentStatus, Continuity, Origin, PermissionDecision, SessionId, ToolContent, ToolDetail, ToolKind,
+    TurnId,
 };
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
-use providers::{NewSession, OpenSession, Provider, ProviderError};
+use providers::{NewSession, Provider, ProviderError, StoredSession};
 use testkit::programs;
 use testkit::scripted_model::ScriptedModel;
 use upserts::{ItemBody, ItemUpdate};
 
-use crate::acp_bench::{is_running, kill, until};
+use crate::acp_bench::{is_running, items_of, kill, until};
 use crate::listener::{Listener, soon};
 
 /// A home, a project and a model of its own for each test.
@@ -45,18 +46,19 @@ impl Bench {
         Listener::new(soon("the session", self.provider.create_session(new)).await.unwrap())
     }
 
-    fn open(&self, id: &AgentSessionId) -> OpenSession {
-        OpenSession {
-            id: id.clone(),
+    fn open(&self, id: &AgentSessionId) -> StoredSession {
+        StoredSession {
+            id: SessionId::new(self.provider.cli_type(), id),
+            agent_id: id.clone(),
             project_dir: self.project.path().to_owned(),
             prompted: true,
-            chosen: Default::default(),
+            options: Default::default(),
             items_max: 200,
         }
     }
 
     async fn send(&self, session: &Listener, text: &str) -> TurnId {
-        soon("the turn", self.provider.send_message(&session.id, text)).await.unwrap()
+        soon("the turn", session.send(text)).await.unwrap()
     }
 
     async fn turn(&self, session: &mut Listener, text: &str) -> TurnId {
@@ -101,7 +103,7 @@ async fn codex_answers_thinks_runs_reads_and_changes_files() {
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "think:Let me see.\nsay:Hello from Codex").await;
     assert!(session.is_completed(&turn));
-    assert_eq!(session.said(&turn), ["Hello from Codex"]);
+    assert_eq!(session.answers(&turn), ["Hello from Codex"]);
     let thoughts = session.of(&turn).into_iter().filter(|item| matches!(item.body, ItemBody::Thinking { .. }));
     assert_eq!(thoughts.map(|item| item.body.text().unwrap().to_string()).collect::<Vec<_>>(), ["Let me see."]);
     session.until("the facts", |session| session.facts.options.is_some() && session.facts.commands.is_some()).await;
@@ -113,7 +115,7 @@ async fn codex_answers_thinks_runs_reads_and_changes_files() {
     assert_eq!((command.kind, command.exit_code), (ToolKind::Execute, Some(0)));
     assert_eq!(command.command.as_deref(), Some("echo one; echo two"));
     assert!(output.ends_with("two\n"), "{output:?}");
-    assert_eq!(session.said(&turn), ["done"]);
+    assert_eq!(session.answers(&turn), ["done"]);
 
     let turn = bench.turn(&mut session, "write:new.txt=one\\ntwo\\n\nsay:written").await;
     assert_eq!(std::fs::read_to_string(bench.project.path().join("new.txt")).unwrap(), "one\ntwo\n");
@@ -131,10 +133,10 @@ async fn codex_answers_thinks_runs_reads_and_changes_files() {
 }
 
 #[tokio::test]
-async fn codex_asks_for_leave_and_gets_it_once() {
+async fn codex_asks_for_permission_and_gets_it_once() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
-    soon("the mode", bench.provider.set_option(&session.id, "mode", "read-only")).await.unwrap();
+    soon("the mode", session.session.set_option("mode", "read-only")).await.unwrap();
     session
         .until("the mode", |session| {
             let options = session.facts.options.iter().flatten();
@@ -149,16 +151,16 @@ async fn codex_asks_for_leave_and_gets_it_once() {
     assert!(bench.project.path().join("asked.txt").exists());
 }
 
-/// After a cancel Codex takes the session up anew, and begins it in a mode in which it need not ask.
+/// After a cancel Codex resumes the session, and starts it in a mode in which it need not ask.
 #[tokio::test]
-async fn codex_still_asks_for_leave_after_a_cancel() {
+async fn codex_still_asks_for_permission_after_a_cancel() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first").await;
-    soon("the mode", bench.provider.set_option(&session.id, "mode", "read-only")).await.unwrap();
+    soon("the mode", session.session.set_option("mode", "read-only")).await.unwrap();
     let turn = bench.send(&session, "say:partial words\nhold:never").await;
-    session.until("the words", |session| session.text().contains("partial words")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until("the text", |session| session.text().contains("partial words")).await;
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     let turn = bench.turn(&mut session, "write:asked.txt=x\n\nsay:done").await;
     assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
@@ -183,29 +185,29 @@ async fn a_cancel_really_stops_codexs_command_and_the_session_goes_on() {
         if is_announced {
             session.until("the call", |session| !tools(session, &turn).is_empty()).await;
         }
-        soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+        soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn));
         assert!(tools(&session, &turn).iter().all(|(detail, _)| detail.interrupted));
         until("the command to be gone", || sleepers.iter().all(|pid| !is_running(*pid))).await;
         let turn = bench.turn(&mut session, "say:and on").await;
-        assert_eq!(session.said(&turn), ["and on"]);
+        assert_eq!(session.answers(&turn), ["and on"]);
         assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
     }
 }
 
 #[tokio::test]
-async fn a_cancel_keeps_the_words_codex_has_said() {
+async fn a_cancel_keeps_the_text_codex_has_sent() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:partial words\nhold:never").await;
-    session.until("the words", |session| session.text().contains("partial words")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until("the text", |session| session.text().contains("partial words")).await;
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
-    assert!(session.said(&turn)[0].starts_with("partial words"));
+    assert!(session.answers(&turn)[0].starts_with("partial words"));
     let turn = bench.turn(&mut session, "say:alive").await;
-    assert_eq!(session.said(&turn), ["alive"]);
+    assert_eq!(session.answers(&turn), ["alive"]);
 }
 
 #[tokio::test]
@@ -218,7 +220,7 @@ async fn three_sessions_of_codex_stream_at_once_on_one_process() {
     }
     for (number, (session, turn)) in sessions.iter_mut().zip(&turns).enumerate() {
         session.until_end_of(turn).await;
-        let text = session.said(turn).concat();
+        let text = session.answers(turn).concat();
         assert!(
             text.starts_with(&format!("session {number}\nw0 w1 ")) && text.ends_with(&format!(" w99\nend {number}")),
             "{text}"
@@ -241,7 +243,7 @@ async fn errors_of_the_model_are_shown_as_notices_and_the_session_lives() {
         .collect();
     assert!(notices.concat().contains("scripted error 400"), "{session:#?}");
     let turn = bench.turn(&mut session, "say:recovered").await;
-    assert_eq!(session.said(&turn), ["recovered"]);
+    assert_eq!(session.answers(&turn), ["recovered"]);
 }
 
 #[tokio::test]
@@ -250,12 +252,12 @@ async fn codex_killed_in_a_turn_comes_back_with_its_memory() {
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
     let turn = bench.send(&session, "say:partial\nhold:never").await;
-    session.until("the words", |session| session.text().contains("partial")).await;
+    session.until("the text", |session| session.text().contains("partial")).await;
     let pid = bench.provider.process_id().await.unwrap();
     kill(pid);
     session.until_end_of(&turn).await;
     assert_eq!(session.error_of(&turn), Some(("PROCESS_CRASH".into(), "Codex stopped unexpectedly".into())));
-    assert!(session.said(&turn)[0].starts_with("partial"));
+    assert!(session.answers(&turn)[0].starts_with("partial"));
     session
         .until("the connection", |session| {
             session.statuses.contains(&AgentStatus::Reconnecting)
@@ -264,32 +266,32 @@ async fn codex_killed_in_a_turn_comes_back_with_its_memory() {
         .await;
     assert_eq!(session.continuity.last(), Some(&Continuity::Resumed));
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
 /// TC-4.1b.
 #[tokio::test]
-async fn codex_tells_a_sessions_past_after_a_restart() {
+async fn codex_replays_a_sessions_history_after_a_restart() {
     let bench = Bench::new().await;
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first answer").await;
     bench.turn(&mut session, "bash:echo hi\nsay:second answer").await;
-    let (id, calls) = (session.id.clone(), bench.model.calls());
+    let (id, calls) = (session.agent_id.clone(), bench.model.calls());
     let live: Vec<(String, String)> = session.items.iter().map(key).collect();
     let bench = bench.again().await;
     let loaded = soon("the session", bench.provider.load_session(bench.open(&id))).await.unwrap();
-    let told: Vec<(String, String)> = loaded.history.items.iter().map(key).collect();
+    let loaded_items: Vec<(String, String)> = items_of(&loaded.history).iter().map(key).collect();
     // The user's own messages have ids of ours while they are live; everything else keeps its id.
     let texts = |items: &[(String, String)]| items.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>();
-    assert_eq!(texts(&told), texts(&live));
+    assert_eq!(texts(&loaded_items), texts(&live));
     for (id, text) in live.iter().filter(|(id, _)| !id.ends_with(".user")) {
-        assert!(told.contains(&(id.clone(), text.clone())), "{id} {text:?} is not in {told:?}");
+        assert!(loaded_items.contains(&(id.clone(), text.clone())), "{id} {text:?} is not in {loaded_items:?}");
     }
     assert_eq!(loaded.history.continuity, Continuity::Resumed);
-    assert_eq!(bench.model.calls(), calls, "a past is told without the model");
-    let mut session = Listener::new(loaded.session);
+    assert_eq!(bench.model.calls(), calls, "history is loaded without the model");
+    let mut session = Listener::new(loaded.opened);
     let turn = bench.turn(&mut session, "say:third").await;
-    assert_eq!(session.said(&turn), ["third"]);
+    assert_eq!(session.answers(&turn), ["third"]);
 }
 
 #[tokio::test]

@@ -1,11 +1,14 @@
 //! The built-in demo agent, driven like any other.
 
-use protocol::{AgentStatus, PermissionDecision, ToolContent, ToolKind, TurnRecordStatus, UpsertStatus};
+use protocol::{
+    AgentSessionId, AgentStatus, PermissionDecision, SessionId, ToolContent, ToolKind, TurnRecordStatus, UpsertStatus,
+};
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
-use providers::{NewSession, OpenSession, Provider};
+use providers::{NewSession, Provider, StoredSession};
 use testkit::programs;
 use upserts::ItemBody;
 
+use crate::acp_bench::items_of;
 use crate::listener::{Listener, soon};
 
 struct Demo {
@@ -29,8 +32,19 @@ impl Demo {
         Listener::new(soon("the session", self.provider.create_session(new)).await.unwrap())
     }
 
+    fn stored_session(&self, id: &AgentSessionId) -> StoredSession {
+        StoredSession {
+            id: SessionId::new(self.provider.cli_type(), id),
+            agent_id: id.clone(),
+            project_dir: self.home.path().to_owned(),
+            prompted: true,
+            options: Default::default(),
+            items_max: 200,
+        }
+    }
+
     async fn turn(&self, session: &mut Listener, text: &str) -> protocol::TurnId {
-        let turn = soon("the turn", self.provider.send_message(&session.id, text)).await.unwrap();
+        let turn = soon("the turn", session.send(text)).await.unwrap();
         session.until_end_of(&turn).await;
         turn
     }
@@ -82,11 +96,11 @@ async fn help_lists_every_word_and_modes_and_models_can_be_switched() {
     for command in session.facts.commands.clone().unwrap() {
         assert!(session.text().contains(&format!("`{}`", command.name)), "{} is not listed", command.name);
     }
-    soon("the switch", demo.provider.set_option(&session.id, "mode", "terse")).await.unwrap();
-    soon("the switch", demo.provider.set_option(&session.id, "model", "demo-small")).await.unwrap();
+    soon("the option", session.session.set_option("mode", "terse")).await.unwrap();
+    soon("the option", session.session.set_option("model", "demo-small")).await.unwrap();
     session.until("the model", |session| session.facts.model.as_deref() == Some("Demo Small")).await;
     let turn = demo.turn(&mut session, "edit").await;
-    assert_eq!(session.said(&turn), ["Done."]);
+    assert_eq!(session.answers(&turn), ["Done."]);
     let turn = demo.turn(&mut session, "fail").await;
     assert_eq!(session.error_of(&turn).unwrap().1, "The demo agent was asked to fail.");
 }
@@ -101,17 +115,16 @@ async fn its_sessions_survive_a_restart() {
     soon("the end", demo.provider.shutdown()).await;
 
     let demo = Demo::new(demo.home, "0");
-    let project_dir = demo.home.path().to_owned();
-    let open =
-        OpenSession { id: session.id.clone(), project_dir, prompted: true, chosen: Default::default(), items_max: 200 };
-    let loaded = soon("the session", demo.provider.load_session(open)).await.unwrap();
-    let told: Vec<String> =
-        loaded.history.items.iter().map(|item| item.body.text().map(ToString::to_string).unwrap_or_default()).collect();
-    assert_eq!(told, live);
-    assert!(loaded.history.items.iter().all(|item| item.status == UpsertStatus::Complete));
+    let loaded = soon("the session", demo.provider.load_session(demo.stored_session(&session.agent_id))).await.unwrap();
+    let loaded_texts: Vec<String> = items_of(&loaded.history)
+        .iter()
+        .map(|item| item.body.text().map(ToString::to_string).unwrap_or_default())
+        .collect();
+    assert_eq!(loaded_texts, live);
+    assert!(items_of(&loaded.history).iter().all(|item| item.status == UpsertStatus::Complete));
     let turn = &loaded.history.turns[0];
     assert_eq!(turn.status, TurnRecordStatus::Completed);
-    let mut session = Listener::new(loaded.session);
+    let mut session = Listener::new(loaded.opened);
     demo.turn(&mut session, "hello").await;
     assert!(session.text().contains("demo agent"));
 }
@@ -122,19 +135,19 @@ async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_res
     let demo = Demo::new(tempfile::tempdir().unwrap(), "1");
     let mut session = demo.create().await;
     demo.turn(&mut session, "plan and ask").await;
-    soon("the switch", demo.provider.set_option(&session.id, "mode", "terse")).await.unwrap();
+    soon("the option", session.session.set_option("mode", "terse")).await.unwrap();
     demo.turn(&mut session, "fail").await;
     let crashed = demo.turn(&mut session, "crash").await;
     assert_eq!(session.error_of(&crashed).unwrap().1, "Demo agent stopped unexpectedly");
     session.until("the loss", |session| session.statuses.contains(&AgentStatus::Reconnecting)).await;
     session.until("its return", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
-    let turn = soon("the turn", demo.provider.send_message(&session.id, "long 100000")).await.unwrap();
-    session.until("some words", |session| session.said(&turn).first().is_some_and(|text| text.contains("fox"))).await;
-    soon("the cancel", demo.provider.cancel_turn(&session.id)).await.unwrap();
+    let turn = soon("the turn", session.send("long 100000")).await.unwrap();
+    session.until("some text", |session| session.answers(&turn).first().is_some_and(|text| text.contains("fox"))).await;
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
-    // This one is never told to end: its process is ended under it.
-    let turn = soon("the turn", demo.provider.send_message(&session.id, "long 100000")).await.unwrap();
-    session.until("some words", |session| session.said(&turn).first().is_some_and(|text| text.contains("fox"))).await;
+    // This one is never asked to end: its process is ended under it.
+    let turn = soon("the turn", session.send("long 100000")).await.unwrap();
+    session.until("some text", |session| session.answers(&turn).first().is_some_and(|text| text.contains("fox"))).await;
     let directory = demo.home.path().join("demo-agent");
     let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -145,10 +158,8 @@ async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_res
     std::fs::write(&file, kept).unwrap();
 
     let demo = Demo::new(demo.home, "0");
-    let project_dir = demo.home.path().to_owned();
-    let open =
-        OpenSession { id: session.id.clone(), project_dir, prompted: true, chosen: Default::default(), items_max: 200 };
-    let history = soon("the session", demo.provider.load_session(open)).await.unwrap().history;
+    let history =
+        soon("the session", demo.provider.load_session(demo.stored_session(&session.agent_id))).await.unwrap().history;
     let ends: Vec<_> = history.turns.iter().map(|turn| turn.status).collect();
     use TurnRecordStatus::{Cancelled, Completed, Error};
     assert_eq!(ends, [Completed, Error, Error, Cancelled, Cancelled]);
@@ -158,9 +169,9 @@ async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_res
     let took = |turn: &protocol::TurnRecord| turn.ended_at.unwrap().unix_ms() - turn.started_at.unix_ms();
     assert!(took(&history.turns[0]) > 0 && took(&history.turns[3]) > 0, "{:?}", history.turns);
     assert_eq!(history.facts.plan.as_ref().map(Vec::len), Some(3));
-    let texts: Vec<_> = history.items.iter().filter_map(|item| Some(item.body.text()?.to_string())).collect();
+    let texts: Vec<_> = items_of(&history).iter().filter_map(|item| Some(item.body.text()?.to_string())).collect();
     assert_eq!(texts.iter().filter(|text| text.starts_with("The quick brown fox")).count(), 2, "{texts:?}");
-    let asked = history.items.iter().find_map(|item| match &item.body {
+    let asked = items_of(&history).iter().find_map(|item| match &item.body {
         ItemBody::ToolCall { tool: Some(detail), output: Some(output), .. } if detail.kind == ToolKind::Delete => {
             Some((detail.permission.clone(), output.to_string()))
         }
@@ -175,10 +186,10 @@ async fn how_each_turn_ended_what_was_planned_and_how_long_it_took_survive_a_res
 async fn a_cancel_stops_it_in_the_middle_of_a_word() {
     let demo = Demo::new(tempfile::tempdir().unwrap(), "5");
     let mut session = demo.create().await;
-    let turn = soon("the turn", demo.provider.send_message(&session.id, "long 100000")).await.unwrap();
-    session.until("some words", |session| session.text().contains("brown fox")).await;
-    soon("the cancel", demo.provider.cancel_turn(&session.id)).await.unwrap();
+    let turn = soon("the turn", session.send("long 100000")).await.unwrap();
+    session.until("some text", |session| session.text().contains("brown fox")).await;
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
-    assert!(session.said(&turn)[0].contains("brown fox"));
+    assert!(session.answers(&turn)[0].contains("brown fox"));
 }

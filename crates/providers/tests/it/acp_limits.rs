@@ -1,9 +1,8 @@
-//! ACP agents that ask for much, or say much that nobody asked for: what is held has a bound, and nobody is left waiting.
-
-use std::time::Duration;
+//! ACP agents that ask for much, or write much that nobody asked for: what is held has a bound, and nobody is left
+//! waiting.
 
 use agent_process::AgentCommand;
-use protocol::{TurnEvent, TurnId};
+use protocol::TurnEvent;
 use providers::acp::{AcpProvider, AcpSettings};
 use providers::{Provider, ProviderError};
 use testkit::programs;
@@ -19,7 +18,7 @@ async fn every_file_that_is_asked_for_arrives_however_many_are_asked_for_at_once
     let file = bench.path("large");
     std::fs::write(&file, vec![b'x'; 9_000_000]).unwrap();
     let turn = bench.turn(&mut session, &format!("reads:8 {}", file.display())).await;
-    assert_eq!(session.said(&turn), [(8 * 9_000_000).to_string()]);
+    assert_eq!(session.answers(&turn), [(8 * 9_000_000).to_string()]);
 }
 
 #[tokio::test]
@@ -29,17 +28,19 @@ async fn what_is_kept_of_all_terminals_is_bounded_and_the_oldest_are_cut_first()
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, &format!("print:8 {EACH}")).await;
-    let said = session.said(&turn).concat();
-    let kept: Vec<(usize, bool)> = said
+    let answers = session.answers(&turn).concat();
+    let kept: Vec<(usize, bool)> = answers
         .split(", ")
-        .map(|each| (each.trim_end_matches(" cut").parse().unwrap_or_else(|_| panic!("{said}")), each.ends_with("cut")))
+        .map(|each| {
+            (each.trim_end_matches(" cut").parse().unwrap_or_else(|_| panic!("{answers}")), each.ends_with("cut"))
+        })
         .collect();
-    assert_eq!(kept.len(), 8, "{said}");
-    assert!(kept.iter().map(|(bytes, _)| bytes).sum::<usize>() <= KEPT_MAX, "{said}");
-    assert!(kept[0].1 && (1..EACH).contains(&kept[0].0), "the end of the oldest stays: {said}");
-    assert_eq!(kept[7], (EACH, false), "{said}");
+    assert_eq!(kept.len(), 8, "{answers}");
+    assert!(kept.iter().map(|(bytes, _)| bytes).sum::<usize>() <= KEPT_MAX, "{answers}");
+    assert!(kept[0].1 && (1..EACH).contains(&kept[0].0), "the end of the oldest stays: {answers}");
+    assert_eq!(kept[7], (EACH, false), "{answers}");
     let whole = kept.iter().position(|(_, is_cut)| !is_cut).unwrap();
-    assert!(kept[whole..].iter().all(|(bytes, is_cut)| *bytes == EACH && !is_cut), "{said}");
+    assert!(kept[whole..].iter().all(|(bytes, is_cut)| *bytes == EACH && !is_cut), "{answers}");
 }
 
 #[tokio::test]
@@ -47,12 +48,12 @@ async fn one_terminal_too_many_is_refused_with_what_to_do() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "print:65 10").await;
-    let said = session.said(&turn).concat();
-    assert!(said.contains("64 terminals are open: release one first"), "{said}");
+    let answers = session.answers(&turn).concat();
+    assert!(answers.contains("64 terminals are open: release one first"), "{answers}");
 }
 
 #[tokio::test]
-async fn a_flood_between_turns_is_cut_with_a_word_about_it_and_the_next_turn_is_whole() {
+async fn a_flood_between_turns_is_cut_with_a_notice_and_the_next_turn_is_whole() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before\nlater-flood:64").await;
@@ -61,92 +62,25 @@ async fn a_flood_between_turns_is_cut_with_a_word_about_it_and_the_next_turn_is_
     assert!((1024 * 1024..=17 * 1024 * 1024).contains(&kept), "{kept} bytes");
     assert!(session.text().contains("the rest is left out"));
     let turn = bench.turn(&mut session, "say:after").await;
-    assert_eq!(session.said(&turn), ["after"]);
-}
-
-/// One that is stopped after a mebibyte.
-fn brief_turns() -> AcpSettings {
-    AcpSettings { turn_bytes_max: 1024 * 1024, ..AcpSettings::default() }
-}
-
-fn is_stopped(session: &Listener, turn: &TurnId) -> bool {
-    let stopped = "The agent sent more than 1 MiB in one turn and was stopped. The rest is not shown.";
-    session.error_of(turn) == Some(("AGENT_PROTOCOL_ERROR".into(), stopped.into()))
+    assert_eq!(session.answers(&turn), ["after"]);
 }
 
 #[tokio::test]
-async fn a_turn_that_brings_too_much_is_cancelled_at_the_agent_and_the_next_message_is_answered() {
-    let bench = Bench::with(&[], brief_turns());
-    let mut session = bench.create().await;
-    let turn = bench.turn(&mut session, "endless").await;
-    assert!(is_stopped(&session, &turn), "{:?}", session.end_of(&turn));
-    // Sent at once, whether the agent has ended its turn by then or not.
-    let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
-    assert_eq!(bench.count("session/cancel"), 1);
-    assert_eq!(bench.count("session/close") + bench.count("session/resume"), 0, "it obeyed");
-}
-
-#[tokio::test]
-async fn an_agent_that_goes_on_after_its_turn_was_stopped_is_not_waited_for() {
-    let bench = Bench::with(&[], AcpSettings { cancel_grace: Duration::from_millis(200), ..brief_turns() });
-    let (mut session, mut other) = (bench.create().await, bench.create().await);
-    bench.turn(&mut session, "say:before").await;
-    let turn = bench.turn(&mut session, "big-flood:4\ndeaf:never").await;
-    assert!(is_stopped(&session, &turn), "{:?}", session.end_of(&turn));
-    let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
-    assert_eq!((bench.count("session/close"), bench.count("session/resume")), (1, 1), "its session was taken up anew");
-    let turn = bench.turn(&mut other, "say:alive").await;
-    assert_eq!(other.said(&turn), ["alive"], "in the same process");
-    assert_eq!(bench.count("start"), 1);
-}
-
-#[tokio::test]
-async fn a_message_that_waits_for_the_end_of_a_stopped_turn_can_be_taken_back() {
-    let bench = Bench::with(&[], brief_turns());
-    let mut session = bench.create().await;
-    bench.turn(&mut session, "big-flood:4\ndeaf:never").await;
-    let sent = bench.provider.send_message(&session.id, "say:never mind");
-    let cancelled = async {
-        bench.until_logged("session/cancel").await;
-        bench.provider.cancel_turn(&session.id).await
-    };
-    let (sent, cancelled) = soon("the answers", async { tokio::join!(biased; sent, cancelled) }).await;
-    assert!(matches!(sent, Err(ProviderError::TurnInProgress)), "{sent:?}");
-    cancelled.unwrap();
-    assert_eq!(bench.count("session/prompt"), 1);
-}
-
-#[tokio::test]
-async fn an_agent_that_cannot_be_had_to_end_a_stopped_turn_is_named_and_can_be_restarted() {
-    let bench = Bench::with(&["no-close"], brief_turns());
-    let mut session = bench.create().await;
-    bench.turn(&mut session, "say:before").await;
-    bench.turn(&mut session, "big-flood:4\ndeaf:never").await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
-    let words = "Scripted has not ended the turn that was stopped. Try again, or restart it.";
-    assert_eq!(refused.to_message().message, words);
-    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
-    let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
-}
-
-#[tokio::test]
-async fn a_past_without_end_is_refused_and_other_sessions_go_on() {
+async fn a_history_without_end_is_refused_and_other_sessions_go_on() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "replay-flood:12").await;
     soon("the end", bench.provider.shutdown()).await;
-    let settings = AcpSettings { past_bytes_max: 4 * 1024 * 1024, ..AcpSettings::default() };
+    let settings = AcpSettings { history_bytes_max: 4 * 1024 * 1024, ..AcpSettings::default() };
     let provider = AcpProvider::new(agent(bench.state.path(), &[]), settings);
     let bench = Bench { provider, ..bench };
-    let refused = soon("an answer", bench.provider.load_session(bench.open_session(&session.id))).await.unwrap_err();
+    let refused =
+        soon("an answer", bench.provider.load_session(bench.stored_session(&session.agent_id))).await.unwrap_err();
     let ProviderError::LoadFailed { detail } = &refused else { panic!("{refused:?}") };
     assert!(detail.contains("longer than 4194304 bytes"), "{detail}");
     let mut other = bench.create().await;
     let turn = bench.turn(&mut other, "say:alive").await;
-    assert_eq!(other.said(&turn), ["alive"]);
+    assert_eq!(other.answers(&turn), ["alive"]);
 }
 
 #[tokio::test]
@@ -157,41 +91,43 @@ async fn long_lines_that_come_faster_than_they_are_read_wait_in_the_pipe() {
     let script = "huge:20000000\n".repeat(8) + "say:end";
     bench.send(&other, &script).await;
     let turn = bench.turn(&mut session, "say:alive").await;
-    assert_eq!(session.said(&turn), ["alive"]);
+    assert_eq!(session.answers(&turn), ["alive"]);
     drop(other);
     let turn = bench.turn(&mut session, "say:and on").await;
-    assert_eq!(session.said(&turn), ["and on"]);
+    assert_eq!(session.answers(&turn), ["and on"]);
 }
 
 #[tokio::test]
-async fn a_session_that_was_deleted_at_the_agent_is_said_to_be_gone() {
+async fn a_session_that_was_deleted_at_the_agent_is_reported_as_gone() {
     let bench = Bench::new(&[]);
     let (mut deleted, mut kept) = (bench.create().await, bench.create().await);
     bench.turn(&mut deleted, "say:one").await;
     bench.turn(&mut kept, "say:two").await;
     soon("the end", bench.provider.shutdown()).await;
-    std::fs::remove_file(bench.state.path().join(format!("session-{}", deleted.id))).unwrap();
+    std::fs::remove_file(bench.state.path().join(format!("session-{}", deleted.agent_id))).unwrap();
 
     let bench = bench.again(&[]);
-    let refused = soon("an answer", bench.provider.load_session(bench.open_session(&deleted.id))).await.unwrap_err();
+    let refused =
+        soon("an answer", bench.provider.load_session(bench.stored_session(&deleted.agent_id))).await.unwrap_err();
     let ProviderError::LoadFailed { detail } = &refused else { panic!("{refused:?}") };
     assert!(detail.starts_with("Scripted no longer has this session (Resource not found"), "{detail}");
     assert!(bench.count("session/list") > 0);
     // One that is there is loaded, and nobody asks for the list.
     let asked = bench.count("session/list");
-    soon("the session", bench.provider.load_session(bench.open_session(&kept.id))).await.unwrap();
+    soon("the session", bench.provider.load_session(bench.stored_session(&kept.agent_id))).await.unwrap();
     assert_eq!(bench.count("session/list"), asked);
     soon("the end", bench.provider.shutdown()).await;
 
-    // An agent that does not list its sessions is not asked, and its own words are all there is.
+    // An agent that does not list its sessions is not asked, and its own message is all there is.
     let bench = bench.again(&["no-list"]);
-    let refused = soon("an answer", bench.provider.load_session(bench.open_session(&deleted.id))).await.unwrap_err();
+    let refused =
+        soon("an answer", bench.provider.load_session(bench.stored_session(&deleted.agent_id))).await.unwrap_err();
     assert!(matches!(&refused, ProviderError::LoadFailed { detail } if detail.starts_with("Resource not found")));
     assert_eq!(bench.count("session/list"), asked);
 }
 
 #[tokio::test]
-async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users() {
+async fn probing_an_agent_deletes_its_own_session_and_never_one_of_the_users() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:mine").await;
@@ -199,7 +135,7 @@ async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users(
     let directory = bench.project.path().to_owned();
 
     let bench = bench.again(&[]);
-    soon("the trial", bench.provider.try_out(&directory)).await.unwrap();
+    soon("the probe", bench.provider.probe(&directory)).await.unwrap();
     assert_eq!(bench.count("session/delete"), 1, "what it has made for this is not kept");
     soon("the end", bench.provider.shutdown()).await;
 
@@ -210,15 +146,15 @@ async fn trying_an_agent_out_deletes_its_own_session_and_never_one_of_the_users(
             state: tempfile::tempdir().unwrap(),
             project: tempfile::tempdir().unwrap(),
         };
-        soon("the trial", bench.provider.try_out(&directory)).await.unwrap();
+        soon("the probe", bench.provider.probe(&directory)).await.unwrap();
         soon("the end", bench.provider.shutdown()).await;
     }
     assert_eq!(bench.count("session/delete"), 1, "{:#?}", bench.log());
-    assert_eq!(bench.count(&format!("session/close {}", session.id)), 2);
+    assert_eq!(bench.count(&format!("session/close {}", session.agent_id)), 2);
 }
 
 #[tokio::test]
-async fn what_a_turn_cost_is_never_less_than_nothing_also_when_the_agent_counts_anew() {
+async fn what_a_turn_cost_is_never_less_than_nothing_also_when_the_agent_starts_counting_again() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     for (so_far, cost) in [("5", 5.0), ("7.5", 2.5), ("1.5", 1.5), ("2", 0.5)] {
@@ -231,20 +167,20 @@ async fn what_a_turn_cost_is_never_less_than_nothing_also_when_the_agent_counts_
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_and_begins_anew_is_read_once() {
+async fn a_stream_that_breaks_and_starts_over_is_shown_once() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "say:The answer \nsay:is 4\nagain:The ans\nsay:wer is 42.").await;
-    assert_eq!(session.said(&turn), ["The answer is 42."]);
+    assert_eq!(session.answers(&turn), ["The answer is 42."]);
     // It may be cut more than once, and earlier.
     let turn = bench.turn(&mut session, "say:one two three\nagain:one two\nagain:one two three\nsay: four").await;
-    assert_eq!(session.said(&turn), ["one two three four"]);
+    assert_eq!(session.answers(&turn), ["one two three four"]);
     // What only begins alike is another message, and whole.
     let turn = bench.turn(&mut session, "say:Let me see.\nagain:Let\nsay: us go.").await;
-    assert_eq!(session.said(&turn), ["Let me see.", "Let us go."]);
-    // So is what is said again after something was done.
+    assert_eq!(session.answers(&turn), ["Let me see.", "Let us go."]);
+    // So is what is sent again after something was done.
     let turn = bench.turn(&mut session, "say:Done.\ncall:c1 ls\ndone:c1 0\nagain:Done.").await;
-    assert_eq!(session.said(&turn), ["Done.", "Done."]);
+    assert_eq!(session.answers(&turn), ["Done.", "Done."]);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Lines of ACP agents that are not quite JSON: mended where that is possible, reported where it is not.
+//! Lines of ACP agents that are not quite JSON: repaired where that is possible, reported where it is not.
 
 use upserts::ItemBody;
 
@@ -21,7 +21,7 @@ async fn text_with_half_an_emoji_is_shown_with_a_mark_in_its_place() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, &[chunk(r"a\uD83D b"), chunk(r" \ude00c"), chunk(r"\\ud83d")].join("\n")).await;
-    assert_eq!(session.said(&turn), ["a\u{fffd} b \u{fffd}c\\ud83d"]);
+    assert_eq!(session.answers(&turn), ["a\u{fffd} b \u{fffd}c\\ud83d"]);
     assert!(!session.text().contains("could not be read"), "{session:#?}");
 }
 
@@ -43,7 +43,7 @@ async fn raw_control_characters_and_broken_utf_8_cost_no_line() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let line = |text: &[u8]| {
-        let line = chunk("TEXT").strip_prefix("raw:").unwrap().replace("@session", session.id.as_str());
+        let line = chunk("TEXT").strip_prefix("raw:").unwrap().replace("@session", session.agent_id.as_str());
         let (before, after) = line.split_once("TEXT").unwrap();
         let bytes = [before.as_bytes(), text, after.as_bytes()].concat();
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -51,29 +51,29 @@ async fn raw_control_characters_and_broken_utf_8_cost_no_line() {
     };
     let script = [line(b"a\0b\x1b"), line(b"\xf0\x9f\x98c"), line(b"\xff\\ud83d")].join("\n");
     let turn = bench.turn(&mut session, &script).await;
-    assert_eq!(session.said(&turn), ["a\0b\u{1b}\u{fffd}c\u{fffd}\u{fffd}"]);
+    assert_eq!(session.answers(&turn), ["a\0b\u{1b}\u{fffd}c\u{fffd}\u{fffd}"]);
 }
 
 #[tokio::test]
 async fn an_answer_to_the_prompt_that_cannot_be_read_ends_the_turn() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
-    let words = "Scripted ended the turn with a line that could not be read.";
+    let message = "Scripted ended the turn with a line that could not be read.";
     for answer in [
         r#"{"jsonrpc":"2.0","id":@id,"result":{"stopReason":"end_turn"#,
         r#"{"result":{"stopReason":"end_turn","x":"\q"},"id":"@id"}"#,
         r#"{"jsonrpc":"2.0","id":@id,"error":{"code":1,"message":oops}}"#,
     ] {
         let turn = bench.turn(&mut session, &format!("say:words\nraw:{answer}\nmute")).await;
-        assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), words.into())), "{answer}");
-        assert_eq!(session.said(&turn), ["words"]);
+        assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), message.into())), "{answer}");
+        assert_eq!(session.answers(&turn), ["words"]);
     }
-    // One that can be mended is an answer like any other, and a request of the agent is none.
+    // One that can be repaired is an answer like any other, and a request of the agent is none.
     let answer = r#"{"jsonrpc":"2.0","id":@id,"result":{"stopReason":"end_turn","_meta":{"\ud83d":"\ude00"}}}"#;
     let request = r#"{"jsonrpc":"2.0","id":@id,"method":"fs/read_text_file","params":{"path":oops}}"#;
     let turn = bench.turn(&mut session, &format!("raw:{request}\nsay:words\nraw:{answer}\nmute")).await;
     assert!(session.is_completed(&turn), "{:?}", session.end_of(&turn));
-    assert_eq!(session.said(&turn), ["words"]);
+    assert_eq!(session.answers(&turn), ["words"]);
 }
 
 #[tokio::test]
@@ -82,18 +82,23 @@ async fn lines_that_cannot_be_read_are_reported_a_few_times_in_the_session_they_
     let (mut session, mut other) = (bench.create().await, bench.create().await);
     let reports = |text: &str| text.matches("wrote a line that could not be read").count();
     let turn = bench.turn(&mut session, "say:one\ngarbage:10000\nsay: two").await;
-    assert_eq!(session.said(&turn).concat(), "one two");
-    let told = reports(&session.text());
-    assert!((1..=3).contains(&told), "{told} reports: {}", session.text());
+    assert_eq!(session.answers(&turn).concat(), "one two");
+    let reported = reports(&session.text());
+    assert!((1..=3).contains(&reported), "{reported} reports: {}", session.text());
     assert!(session.text().contains("`not a message`"), "{}", session.text());
     // One that is no more than half an update still names its session.
     let broken = r#"raw:{"method":"session/update","params":{"sessionId":"@session","update":{"sessionUpdate":"#;
     bench.turn(&mut session, &format!("{broken}\n{broken}\nsay:three")).await;
-    assert_eq!(reports(&session.text()), told + 1, "each wording once: {}", session.text());
-    // A kind of content that a later version of the protocol may have is no fault.
+    assert_eq!(reports(&session.text()), reported + 1, "each wording once: {}", session.text());
+    // A kind of content that a later version of the protocol may have is no error.
     let strange = update_line(r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"hologram"}}"#);
     let turn = bench.turn(&mut session, &format!("{strange}\nsay:four")).await;
-    assert_eq!((session.said(&turn), reports(&session.text())), (vec!["four".into()], told + 1), "{}", session.text());
+    assert_eq!(
+        (session.answers(&turn), reports(&session.text())),
+        (vec!["four".into()], reported + 1),
+        "{}",
+        session.text()
+    );
     bench.turn(&mut other, "say:alive").await;
     assert_eq!(reports(&other.text()), 0, "{other:#?}");
 }
@@ -108,7 +113,7 @@ async fn a_line_that_cannot_be_read_in_a_code_block_divides_neither_the_block_no
         let lines = [block.as_str(), "raw:{\"half", more.as_str(), call, "say:after"];
         let script = lines.join("\n").replace(r#""messageId":"m","#, id);
         let turn = bench.turn(&mut session, &script).await;
-        assert_eq!(session.said(&turn), ["```rust\nlet a = 1;\nlet b = 2;\n```\n", "after"], "{session:#?}");
+        assert_eq!(session.answers(&turn), ["```rust\nlet a = 1;\nlet b = 2;\n```\n", "after"], "{session:#?}");
         // The report stands after the text, and before what follows it.
         let texts: Vec<_> = session.of(&turn).iter().map(|item| item.body.text().map(ToString::to_string)).collect();
         let report = texts.iter().position(|text| text.as_ref().is_some_and(|text| text.contains("could not be read")));

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use protocol::{Continuity, Origin, PermissionDecision, ToolContent, ToolKind, TurnEvent, UpsertStatus};
 use providers::acp::AcpSettings;
-use providers::{OpenSession, Provider, ProviderError};
+use providers::{Provider, ProviderError, StoredSession};
 use upserts::{ItemBody, ItemUpdate};
 
-use crate::acp_bench::{Bench, is_running, until};
+use crate::acp_bench::{Bench, is_running, items_of, until};
 use crate::listener::{Listener, soon};
 
 fn tool<'a>(listener: &'a Listener, call: &str) -> &'a ItemUpdate {
@@ -32,7 +32,7 @@ async fn the_first_session_starts_the_agent_and_is_there_with_what_it_offers() {
     let bench = Bench::new(&[]);
     assert_eq!(bench.provider.watch_status().borrow().status, protocol::AgentStatus::Idle);
     let mut session = bench.create().await;
-    assert!(bench.provider.is_alive(&session.id));
+    assert!(session.session.is_alive());
     session.until("its facts", |session| session.facts.commands.is_some() && session.facts.options.is_some()).await;
     session.until("its state", |session| session.statuses.contains(&protocol::AgentStatus::Connected)).await;
     assert_eq!(session.continuity, [Continuity::Live]);
@@ -43,7 +43,7 @@ async fn the_first_session_starts_the_agent_and_is_there_with_what_it_offers() {
 
 /// TC-5.1b.
 #[tokio::test]
-async fn sessions_share_one_process_and_their_words_never_mix() {
+async fn sessions_share_one_process_and_their_texts_never_mix() {
     let bench = Bench::new(&[]);
     let mut sessions = Vec::new();
     for _ in 0..3 {
@@ -56,7 +56,7 @@ async fn sessions_share_one_process_and_their_words_never_mix() {
     bench.release("go");
     for (number, (session, turn)) in sessions.iter_mut().zip(&turns).enumerate() {
         session.until_end_of(turn).await;
-        assert_eq!(session.said(turn), [format!("one{number} two{number}")]);
+        assert_eq!(session.answers(turn), [format!("one{number} two{number}")]);
     }
     assert_eq!(bench.count("start"), 1);
 }
@@ -67,14 +67,14 @@ async fn a_turn_begins_with_the_users_message_and_streams_the_answer() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.send(&session, "think:hm\nsay:Hello\nhold:go\nsay: world").await;
-    session.until("the first words", |session| session.text().contains("Hello")).await;
+    session.until("the first text", |session| session.text().contains("Hello")).await;
     assert!(session.items.iter().any(|item| item.status != UpsertStatus::Complete), "it still grows");
     bench.release("go");
     session.until_end_of(&turn).await;
     let items = session.of(&turn);
     assert!(matches!(&items[0].body, ItemBody::Message { origin: Origin::User, .. }));
     assert!(matches!(&items[1].body, ItemBody::Thinking { text, .. } if *text == "hm"));
-    assert_eq!(session.said(&turn), ["Hello world"]);
+    assert_eq!(session.answers(&turn), ["Hello world"]);
     assert!(items.iter().all(|item| item.status == UpsertStatus::Complete));
     let end = session.end_of(&turn).unwrap();
     assert!(matches!(end, TurnEvent::TurnComplete { usage: Some(usage), .. } if usage.output_tokens == 5));
@@ -105,37 +105,37 @@ async fn a_command_is_shown_while_it_runs_and_with_how_it_ended() {
 }
 
 #[tokio::test]
-async fn leave_is_given_once_and_is_part_of_the_call() {
+async fn permission_is_given_once_and_is_part_of_the_call() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
-    let turn = bench.turn(&mut session, "leave-always:c1\ncall:c1 rm x\ndone:c1 0").await;
-    assert_eq!(session.said(&turn), ["leave: once"]);
+    let turn = bench.turn(&mut session, "permission-always:c1\ncall:c1 rm x\ndone:c1 0").await;
+    assert_eq!(session.answers(&turn), ["permission: once"]);
     let permission = detail(tool(&session, "c1")).permission.clone().unwrap();
     assert_eq!(permission.decision, PermissionDecision::AllowedAutomatically);
     assert_eq!(permission.option.as_deref(), Some("Allow once"));
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_keeps_what_was_said_and_gives_no_more_leave() {
+async fn a_cancelled_turn_keeps_what_was_received_and_gives_no_more_permission() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:partial\nhold:never").await;
-    session.until("the words", |session| session.text().contains("partial")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until("the text", |session| session.text().contains("partial")).await;
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
-    assert_eq!(session.said(&turn), ["partial"]);
+    assert_eq!(session.answers(&turn), ["partial"]);
 
-    let turn = bench.send(&session, "deaf:late\nleave:c1").await;
+    let turn = bench.send(&session, "deaf:late\npermission:c1").await;
     bench.until_logged("hold late").await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     bench.until_logged("session/cancel").await;
     until("the second cancel", || bench.count("session/cancel") == 2).await;
     bench.release("late");
     session.until_end_of(&turn).await;
-    assert_eq!(bench.count("leave cancelled"), 1);
+    assert_eq!(bench.count("permission cancelled"), 1);
     // With nothing running it does nothing.
-    soon("an idle cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("an idle cancel", session.session.cancel()).await.unwrap();
     let turn = bench.turn(&mut session, "say:alive").await;
     assert!(session.is_completed(&turn));
 }
@@ -148,17 +148,17 @@ async fn a_command_left_running_by_a_cancel_is_ended_with_its_session_which_come
     session
         .until("the call", |session| !session.items.is_empty() && session.text().is_empty() && session.items.len() == 2)
         .await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(detail(tool(&session, "c1")).interrupted);
-    bench.until_logged(&format!("session/close {}", session.id)).await;
+    bench.until_logged(&format!("session/close {}", session.agent_id)).await;
     let turn = bench.turn(&mut session, "say:back").await;
-    assert_eq!(session.said(&turn), ["back"]);
+    assert_eq!(session.answers(&turn), ["back"]);
     assert_eq!(bench.count("session/resume"), 1);
     assert_eq!(bench.count("start"), 1);
 }
 
-/// It waits for the agent to let go of the session, or to take it up again.
+/// It waits for the agent to close the session, or to resume it.
 #[tokio::test]
 async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
     for (word, gate) in [("slow-close", "close"), ("slow-resume", "resume")] {
@@ -166,14 +166,14 @@ async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
         let mut session = bench.create().await;
         let turn = bench.send(&session, "call:c1 sleep 100\nhold:never").await;
         session.until("the call", |session| session.items.len() == 2).await;
-        soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+        soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
-        let id = session.id.clone();
+        let id = session.agent_id.clone();
         let gate = format!("{gate}-{id}");
-        let waiting = bench.provider.send_message(&id, "say:never");
+        let waiting = session.send("say:never");
         let cancel = async {
             bench.until_logged(&format!("hold {gate}")).await;
-            bench.provider.cancel_turn(&id).await.unwrap();
+            session.session.cancel().await.unwrap();
         };
         let (waiting, ()) = soon("the cancel", async { tokio::join!(waiting, cancel) }).await;
         let waiting = waiting.unwrap();
@@ -182,41 +182,45 @@ async fn a_cancel_takes_back_a_message_that_waits_for_the_agent() {
         assert_eq!(session.of(&waiting).len(), 1, "the user's message is shown, and nothing came of it");
         bench.release(&gate);
         let next = bench.turn(&mut session, "say:ready").await;
-        assert_eq!(session.said(&next), ["ready"], "{word}");
+        assert_eq!(session.answers(&next), ["ready"], "{word}");
         assert_eq!(bench.count("session/prompt"), 2, "{word}");
         soon("the end", bench.provider.shutdown()).await;
     }
 }
 
-/// Archived while a slow agent is asked for its past, or given up on, and opened again: the past is told twice, and is one.
+/// Archived while a slow agent is asked for the history, or given up on, and opened again: it is replayed twice, and is
+/// there once.
 #[tokio::test]
-async fn a_session_that_was_let_go_of_while_it_loads_and_is_opened_again_has_one_past() {
+async fn a_session_that_was_abandoned_while_it_loads_and_is_opened_again_has_one_history() {
     for is_killed in [true, false] {
         let session_timeout = Duration::from_secs(if is_killed { 60 } else { 3 });
         let bench = Bench::with(&["slow-load"], AcpSettings { session_timeout, ..AcpSettings::default() });
         let mut session = bench.create().await;
-        let id = session.id.clone();
+        let id = session.agent_id.clone();
         bench.turn(&mut session, "say:once").await;
-        soon("the end", bench.provider.kill_session(&id)).await.unwrap();
+        soon("the end", session.session.close()).await.unwrap();
 
-        let first = bench.provider.load_session(bench.open_session(&id));
-        let kill = async {
-            bench.until_logged(&format!("hold load-{id}")).await;
-            if is_killed {
-                bench.provider.kill_session(&id).await.unwrap();
+        let first = bench.provider.load_session(bench.stored_session(&id));
+        if is_killed {
+            // Who does not want it any more drops the call.
+            let asked = format!("hold load-{id}");
+            tokio::select! {
+                first = first => panic!("it was loaded: {first:?}"),
+                () = bench.until_logged(&asked) => {}
             }
-        };
-        let (first, ()) = soon("the first", async { tokio::join!(first, kill) }).await;
-        assert!(first.is_err(), "{first:?}");
+        } else {
+            let first = soon("the first", first).await;
+            assert!(first.is_err(), "{first:?}");
+        }
 
-        let second = bench.provider.load_session(bench.open_session(&id));
+        let second = bench.provider.load_session(bench.stored_session(&id));
         let open_gate = async {
             // Time to ask the agent a second time too early.
             tokio::time::sleep(Duration::from_millis(100)).await;
             bench.release(&format!("load-{id}"));
         };
         let second = soon("the second", async { tokio::join!(second, open_gate).0 }).await.unwrap();
-        let texts: Vec<String> = second.history.items.iter().map(|item| format!("{item:?}")).collect();
+        let texts: Vec<String> = items_of(&second.history).iter().map(|item| format!("{item:?}")).collect();
         assert_eq!(texts.iter().filter(|text| text.contains("once")).count(), 2, "message and answer: {texts:#?}");
         soon("the end", bench.provider.shutdown()).await;
     }
@@ -229,10 +233,10 @@ async fn an_idle_session_is_closed_at_the_agent_and_comes_back_with_the_next_mes
     let mut session = bench.create().await;
     for round in 1..=2 {
         let turn = bench.turn(&mut session, &format!("say:{round}")).await;
-        assert_eq!(session.said(&turn), [round.to_string()]);
+        assert_eq!(session.answers(&turn), [round.to_string()]);
         session.until("its rest", |session| session.continuity.last() == Some(&Continuity::Dormant)).await;
         until("the close", || bench.count("session/close") == round).await;
-        until("its end there", || !bench.provider.is_alive(&session.id)).await;
+        until("its end there", || !session.session.is_alive()).await;
     }
     assert_eq!((bench.count("start"), bench.count("session/resume")), (1, 1), "{:#?}", bench.log());
 
@@ -243,7 +247,7 @@ async fn an_idle_session_is_closed_at_the_agent_and_comes_back_with_the_next_mes
     let turn = bench.send(&session, "hold:go").await;
     bench.release("go");
     session.until_end_of(&turn).await;
-    assert!(bench.provider.is_alive(&session.id) && !session.continuity.contains(&Continuity::Dormant));
+    assert!(session.session.is_alive() && !session.continuity.contains(&Continuity::Dormant));
 }
 
 #[tokio::test]
@@ -252,31 +256,31 @@ async fn an_agent_that_does_not_end_a_cancelled_turn_is_not_waited_for() {
     let bench = Bench::with(&[], settings);
     let mut session = bench.create().await;
     let turn = bench.send(&session, "say:words\ndeaf:never").await;
-    session.until("the words", |session| session.text().contains("words")).await;
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    session.until("the text", |session| session.text().contains("words")).await;
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn));
     let turn = bench.turn(&mut session, "say:back").await;
-    assert_eq!(session.said(&turn), ["back"]);
+    assert_eq!(session.answers(&turn), ["back"]);
 }
 
 #[tokio::test]
-async fn a_message_to_an_agent_that_hangs_is_answered_with_what_to_do_and_a_restart_mends_it() {
+async fn a_message_to_an_agent_that_hangs_is_answered_with_what_to_do_and_a_restart_repairs_it() {
     let settings = AcpSettings { cancel_grace: Duration::from_secs(3), ..AcpSettings::default() };
     let bench = Bench::with(&[], settings);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:before").await;
     let turn = bench.send(&session, "say:words\nhold:never").await;
-    session.until("the words", |session| session.text().contains("words")).await;
+    session.until("the text", |session| session.text().contains("words")).await;
     let pid = rustix::process::Pid::from_raw(bench.pid().await.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
-    soon("the cancel", bench.provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await.unwrap_err();
+    let refused = soon("an answer", session.send("say:x")).await.unwrap_err();
     assert_eq!(refused.to_message().message, "Scripted does not answer. Restart it to go on.");
-    soon("the restart", bench.provider.reconnect(None)).await.unwrap();
+    soon("the restart", bench.provider.reconnect()).await.unwrap();
     let turn = bench.turn(&mut session, "say:back").await;
-    assert_eq!(session.said(&turn), ["back"]);
+    assert_eq!(session.answers(&turn), ["back"]);
 }
 
 #[tokio::test]
@@ -284,7 +288,7 @@ async fn a_second_message_waits_for_nothing_and_is_refused() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.send(&session, "hold:go").await;
-    let refused = soon("an answer", bench.provider.send_message(&session.id, "say:x")).await;
+    let refused = soon("an answer", session.send("say:x")).await;
     assert!(matches!(refused, Err(ProviderError::TurnInProgress)));
     bench.release("go");
     session.until_end_of(&turn).await;
@@ -293,45 +297,48 @@ async fn a_second_message_waits_for_nothing_and_is_refused() {
 
 /// TC-4.1b.
 #[tokio::test]
-async fn a_loaded_session_has_its_past_and_goes_on() {
+async fn a_loaded_session_has_its_history_and_goes_on() {
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     bench.turn(&mut session, "say:first").await;
     bench.turn(&mut session, "say:second").await;
     soon("the end", bench.provider.shutdown()).await;
     session.until("the end of the channel", |session| session.closed).await;
-    let id = session.id.clone();
+    let id = session.agent_id.clone();
 
     let bench = bench.again(&[]);
-    let loaded = soon("the session", bench.provider.load_session(bench.open_session(&id))).await.unwrap();
-    let words: Vec<String> = loaded.history.items.iter().map(output).collect();
-    assert_eq!(words, ["say:first", "first", "say:second", "second"]);
-    assert!(loaded.history.items.iter().all(|item| item.status == UpsertStatus::Complete));
+    let loaded = soon("the session", bench.provider.load_session(bench.stored_session(&id))).await.unwrap();
+    let texts: Vec<String> = items_of(&loaded.history).iter().map(output).collect();
+    assert_eq!(texts, ["say:first", "first", "say:second", "second"]);
+    assert!(items_of(&loaded.history).iter().all(|item| item.status == UpsertStatus::Complete));
     assert_eq!(loaded.history.turns.len(), 2);
     assert_eq!(loaded.history.continuity, Continuity::Resumed);
     assert!(loaded.history.older.is_none());
-    let again = soon("an answer", bench.provider.load_session(bench.open_session(&id))).await;
-    assert!(matches!(again, Err(ProviderError::SessionOpen(_))));
-    let mut session = Listener::new(loaded.session);
+    let again = soon("an answer", bench.provider.load_session(bench.stored_session(&id))).await;
+    assert!(
+        matches!(&again, Err(ProviderError::LoadFailed { detail }) if detail.contains("open already")),
+        "{again:?}"
+    );
+    let mut session = Listener::new(loaded.opened);
     let turn = bench.turn(&mut session, "say:third").await;
-    assert_eq!(session.said(&turn), ["third"]);
-    assert_eq!(session.items.len(), 2, "the past comes with the load, not as news");
+    assert_eq!(session.answers(&turn), ["third"]);
+    assert_eq!(session.items.len(), 2, "the history comes with the load, not as news");
 }
 
 #[tokio::test]
-async fn a_session_that_never_got_a_message_is_created_anew() {
+async fn a_session_that_never_got_a_message_is_created_again() {
     let bench = Bench::new(&[]);
     let session = bench.create().await;
-    let old = session.id.clone();
+    let old = session.agent_id.clone();
     soon("the end", bench.provider.shutdown()).await;
     let bench = bench.again(&[]);
-    let open = OpenSession { prompted: false, ..bench.open_session(&old) };
-    let loaded = soon("the session", bench.provider.load_session(open)).await.unwrap();
-    assert!(loaded.history.items.is_empty());
-    let mut session = Listener::new(loaded.session);
-    assert_ne!(session.id, old);
+    let stored = StoredSession { prompted: false, ..bench.stored_session(&old) };
+    let loaded = soon("the session", bench.provider.load_session(stored)).await.unwrap();
+    assert!(items_of(&loaded.history).is_empty());
+    let mut session = Listener::new(loaded.opened);
+    assert_ne!(session.agent_id, old);
     let turn = bench.turn(&mut session, "say:hello").await;
-    assert_eq!(session.said(&turn), ["hello"]);
+    assert_eq!(session.answers(&turn), ["hello"]);
 }
 
 #[tokio::test]
@@ -339,13 +346,12 @@ async fn a_session_the_agent_does_not_know_is_refused_and_may_be_tried_again() {
     let bench = Bench::new(&[]);
     let unknown = protocol::AgentSessionId::parse("nobody").unwrap();
     for _ in 0..2 {
-        let refused = soon("an answer", bench.provider.load_session(bench.open_session(&unknown))).await.unwrap_err();
+        let refused = soon("an answer", bench.provider.load_session(bench.stored_session(&unknown))).await.unwrap_err();
         assert!(
             matches!(&refused, ProviderError::LoadFailed { detail } if detail.contains("Resource not found")),
             "{refused:?}"
         );
     }
-    assert!(!bench.provider.is_alive(&unknown));
 }
 
 #[tokio::test]
@@ -353,27 +359,27 @@ async fn a_killed_session_is_closed_at_the_agent_and_others_go_on() {
     let bench = Bench::new(&[]);
     let (mut killed, mut other) = (bench.create().await, bench.create().await);
     let turn = bench.send(&killed, "say:words\nhold:never").await;
-    killed.until("the words", |session| session.text().contains("words")).await;
-    soon("the end", bench.provider.kill_session(&killed.id)).await.unwrap();
+    killed.until("the text", |session| session.text().contains("words")).await;
+    soon("the end", killed.session.close()).await.unwrap();
     killed.until("the end of the channel", |session| session.closed).await;
     assert!(killed.is_cancelled(&turn));
-    assert!(!bench.provider.is_alive(&killed.id));
-    bench.until_logged(&format!("session/close {}", killed.id)).await;
-    let gone = soon("an answer", bench.provider.send_message(&killed.id, "x")).await;
+    assert!(!killed.session.is_alive());
+    bench.until_logged(&format!("session/close {}", killed.agent_id)).await;
+    let gone = soon("an answer", killed.send("x")).await;
     assert!(matches!(gone, Err(ProviderError::SessionNotFound(_))));
     let turn = bench.turn(&mut other, "say:alive").await;
-    assert_eq!(other.said(&turn), ["alive"]);
+    assert_eq!(other.answers(&turn), ["alive"]);
 }
 
 #[tokio::test]
-async fn a_session_nobody_listens_to_is_let_go_and_leaves_nothing_where_nothing_was_said() {
-    for (words, told) in [(&[][..], "session/delete"), (&["no-delete"][..], "session/close")] {
-        let bench = Bench::new(words);
+async fn a_session_nobody_receives_is_closed_and_deleted_where_nothing_was_sent() {
+    for (args, method) in [(&[][..], "session/delete"), (&["no-delete"][..], "session/close")] {
+        let bench = Bench::new(args);
         let session = bench.create().await;
-        let id = session.id.clone();
+        let (id, handle) = (session.agent_id.clone(), std::sync::Arc::clone(&session.session));
         drop(session);
-        bench.until_logged(&format!("{told} {id}")).await;
-        until("the session to be gone", || !bench.provider.is_alive(&id)).await;
+        bench.until_logged(&format!("{method} {id}")).await;
+        until("the session to be gone", || !handle.is_alive()).await;
     }
 }
 
@@ -401,14 +407,14 @@ async fn files_are_read_and_written_in_the_project_and_nowhere_else() {
     std::fs::write(bench.path("a.txt"), "one\ntwo").unwrap();
     let inside = format!("read:{}\nwrite:{}=new", bench.path("a.txt").display(), bench.path("b.txt").display());
     let turn = bench.turn(&mut session, &inside).await;
-    assert_eq!(session.said(&turn), ["one\ntwodone"]);
+    assert_eq!(session.answers(&turn), ["one\ntwodone"]);
     assert_eq!(std::fs::read_to_string(bench.path("b.txt")).unwrap(), "new");
 
     let secret = bench.state.path().join("secret");
     std::fs::write(&secret, "x").unwrap();
     let outside = format!("read:{0}\nwrite:{0}=stolen", secret.display());
     let turn = bench.turn(&mut session, &outside).await;
-    assert!(session.said(&turn)[0].starts_with("refused: the path is outside"), "{:?}", session.said(&turn));
+    assert!(session.answers(&turn)[0].starts_with("refused: the path is outside"), "{:?}", session.answers(&turn));
     assert_eq!(std::fs::read_to_string(secret).unwrap(), "x");
 }
 
@@ -417,12 +423,12 @@ async fn a_command_run_through_us_shows_its_output_in_the_call_that_holds_its_te
     let bench = Bench::new(&[]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "run:c1 seq 1 40").await;
-    let answer = session.said(&turn).concat();
+    let answer = session.answers(&turn).concat();
     assert!(answer.starts_with(r#"{"exitCode":0}"#) && answer.contains(r#""truncated":true"#), "{answer}");
     let lines: String = (1..=40).map(|number| format!("{number}\n")).collect();
     assert_eq!(output(tool(&session, "c1")), lines);
     let turn = bench.turn(&mut session, "run:c2 no-such-program").await;
-    assert!(session.said(&turn)[0].starts_with(r#"{"exitCode":127}"#));
+    assert!(session.answers(&turn)[0].starts_with(r#"{"exitCode":127}"#));
 }
 
 #[tokio::test]
@@ -435,7 +441,7 @@ async fn a_command_run_through_us_does_not_outlive_its_turn() {
     until("the command", || std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))).await;
     let pid: u32 = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
     assert!(is_running(pid));
-    soon("the end", bench.provider.kill_session(&session.id)).await.unwrap();
+    soon("the end", session.session.close()).await.unwrap();
     session.until("the end of the channel", |session| session.closed).await;
     assert!(session.is_cancelled(&turn));
     until("the command to be gone", || !is_running(pid)).await;
@@ -461,7 +467,7 @@ async fn what_a_command_prints_is_shown_at_once_and_whole_also_without_an_end_of
     let long = output(tool(&session, "c2"));
     assert!(long.len() == 3_000_003 && long.ends_with("xend"), "{} bytes", long.len());
 
-    // Also if the agent comes to show it only when all is printed; then there is a limit, and what is left out is said.
+    // Also if the agent comes to show it only when all is printed; then there is a limit, and what is left out is reported.
     bench.turn(&mut session, &format!("run-unseen:c4 sh {}", bench.path("long.sh").display())).await;
     let late = output(tool(&session, "c4"));
     assert!(late.len() == 3_000_003 && late.ends_with("xend"), "{} bytes", late.len());
@@ -498,7 +504,7 @@ async fn what_nobody_knows_is_answered_or_passed_over() {
     let bench = Bench::new(&["noisy"]);
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "strange\nnotice:Take care\ntitle:A title\nplan:one,two").await;
-    assert_eq!(session.said(&turn), ["dance: -32601, read: -32602"]);
+    assert_eq!(session.answers(&turn), ["dance: -32601, read: -32602"]);
     assert!(session.text().contains("Warning: Take care"));
     assert_eq!(session.facts.agent_title.as_deref(), Some("A title"));
     assert_eq!(session.facts.plan.as_ref().map(Vec::len), Some(2));
@@ -510,7 +516,7 @@ async fn a_failed_prompt_is_the_turns_error_and_a_stop_has_its_reason() {
     let mut session = bench.create().await;
     let turn = bench.turn(&mut session, "say:words\nerror:rate limit").await;
     assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), "rate limit".into())));
-    assert_eq!(session.said(&turn), ["words"]);
+    assert_eq!(session.answers(&turn), ["words"]);
     let turn = bench.turn(&mut session, "say:words\nstop:max_tokens").await;
     assert!(session.is_completed(&turn) && session.text().contains("maximum length"));
     let turn = bench.turn(&mut session, "stop:refusal").await;
@@ -520,7 +526,7 @@ async fn a_failed_prompt_is_the_turns_error_and_a_stop_has_its_reason() {
 }
 
 #[tokio::test]
-async fn silence_is_told_and_ends_with_the_next_word_but_a_running_tool_may_be_silent() {
+async fn silence_is_reported_and_ends_with_the_next_output_but_a_running_tool_may_be_silent() {
     let settings = AcpSettings { silence_after: Duration::from_millis(30), ..AcpSettings::default() };
     let bench = Bench::with(&[], settings);
     let mut session = bench.create().await;
@@ -533,7 +539,7 @@ async fn silence_is_told_and_ends_with_the_next_word_but_a_running_tool_may_be_s
     bench.release("go");
     session.until_end_of(&turn).await;
     session.until("the end of the silence", |session| session.facts.silent_ms == Some(0)).await;
-    assert_eq!(session.said(&turn), ["done"]);
+    assert_eq!(session.answers(&turn), ["done"]);
 }
 
 #[tokio::test]

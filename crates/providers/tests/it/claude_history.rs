@@ -1,18 +1,28 @@
-//! Claude Code's session files, read a stretch at a time from the end.
+//! Claude Code's session files, read a page at a time from the end.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use protocol::{AgentSessionId, CliType, TurnRecordStatus};
+use protocol::{AgentSessionId, CliType, SessionId, Timestamp, TurnRecordStatus};
 use providers::claude::history::SessionFile;
 use providers::{History, HistoryCursor};
 use serde_json::{Value, json};
-use upserts::ItemBody;
+use upserts::{ItemBody, ItemUpdate};
 
 const ID: &str = "00000306-0000-4000-8000-000000000306";
 
 fn file(path: PathBuf) -> SessionFile {
-    SessionFile::at(path, CliType::parse("claude-code").unwrap(), AgentSessionId::parse(ID).unwrap())
+    let (id, agent_id) = ids_of_session();
+    SessionFile::at(path, id, agent_id)
+}
+
+fn ids_of_session() -> (SessionId, AgentSessionId) {
+    let agent_id = AgentSessionId::parse(ID).unwrap();
+    (SessionId::new(&CliType::parse("claude-code").unwrap(), &agent_id), agent_id)
+}
+
+fn items(history: &History) -> Vec<ItemUpdate> {
+    upserts::fold(history.events.clone(), Timestamp::default())
 }
 
 fn sample() -> PathBuf {
@@ -20,17 +30,17 @@ fn sample() -> PathBuf {
 }
 
 fn ids(history: &History) -> Vec<String> {
-    history.items.iter().map(|item| item.item_id.to_string()).collect()
+    items(history).iter().map(|item| item.item_id.to_string()).collect()
 }
 
 fn texts(history: &History) -> Vec<String> {
-    let text = |item: &upserts::ItemUpdate| match &item.body {
+    let text = |item: &ItemUpdate| match &item.body {
         ItemBody::ToolCall { name, output, .. } => {
             format!("{name}={}", output.as_ref().map_or("-".into(), ToString::to_string))
         }
         body => body.text().unwrap().to_string(),
     };
-    history.items.iter().map(text).collect()
+    items(history).iter().map(text).collect()
 }
 
 /// Reads everything, `items_max` at a time.
@@ -69,7 +79,7 @@ impl Written {
         self.entry("user", uuid, parent, json!({"message": {"role": "user", "content": text}}))
     }
 
-    fn says(self, uuid: &str, parent: &str, message: &str, text: &str) -> Self {
+    fn answers(self, uuid: &str, parent: &str, message: &str, text: &str) -> Self {
         let content = json!([{"type": "text", "text": text}]);
         self.entry("assistant", uuid, Some(parent), json!({"message": {"id": message, "content": content}}))
     }
@@ -103,8 +113,8 @@ fn pages_of_any_size_are_together_the_whole_history() {
         let pages = pages(&file(sample()), items_max);
         let all: Vec<_> = pages.iter().flat_map(ids).collect();
         assert_eq!(all, ids(&whole), "{items_max} at a time");
-        let items: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
-        for (paged, whole) in items.iter().zip(&whole.items) {
+        let paged: Vec<_> = pages.iter().flat_map(items).collect();
+        for (paged, whole) in paged.iter().zip(&items(&whole)) {
             assert_eq!((&paged.turn_id, &paged.body, paged.status), (&whole.turn_id, &whole.body, whole.status));
         }
         let turns: Vec<_> = pages.iter().flat_map(|page| &page.turns).map(|turn| &turn.turn_id).collect();
@@ -119,7 +129,7 @@ fn a_page_holds_no_more_than_asked_for_beyond_what_belongs_together() {
     assert!(page.older.is_some());
 }
 
-/// A call of a sub-agent that said so many things, each of so many bytes.
+/// A call of a sub-agent that sent so many messages, each of so many bytes.
 fn with_sub_agent(messages: usize, bytes: usize) -> Written {
     let written = Written::new().user("u1", None, "go").calls("a1", "u1", "m1", "task");
     let written = written.result("u2", "a1", "task", "done");
@@ -131,11 +141,11 @@ fn with_sub_agent(messages: usize, bytes: usize) -> Written {
     for number in 0..messages {
         let text = format!("{number} {}", "x".repeat(bytes));
         let call = format!("c{number}");
-        let said =
+        let content =
             json!([{"type": "text", "text": text}, {"type": "tool_use", "id": call, "name": "Bash", "input": {}}]);
         let result = json!([{"type": "tool_result", "tool_use_id": call, "content": "ok"}]);
         for (kind, uuid, message) in [
-            ("assistant", format!("s{number}"), json!({"id": format!("sm{number}"), "content": said})),
+            ("assistant", format!("s{number}"), json!({"id": format!("sm{number}"), "content": content})),
             ("user", format!("r{number}"), json!({"role": "user", "content": result})),
         ] {
             let entry = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": true,
@@ -152,7 +162,8 @@ fn with_sub_agent(messages: usize, bytes: usize) -> Written {
 fn a_sub_agent_that_did_much_is_shown_whole() {
     let written = with_sub_agent(450, 10);
     let history = written.file().read(None, 50).unwrap();
-    let of_sub_agent = history.items.iter().filter(|item| item.parent_item_id.is_some());
+    let items = items(&history);
+    let of_sub_agent = items.iter().filter(|item| item.parent_item_id.is_some());
     assert_eq!(of_sub_agent.count(), 900);
     assert!(!texts(&history).concat().contains("left out"));
 }
@@ -172,11 +183,11 @@ fn a_sub_agent_that_did_too_much_to_be_read_says_that_something_is_missing() {
 fn a_branch_that_was_left_is_not_part_of_the_conversation() {
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u2", Some("a1"), "left")
-        .says("a2", "u2", "m2", "left too")
+        .answers("a2", "u2", "m2", "left too")
         .user("u3", Some("a1"), "taken")
-        .says("a3", "u3", "m3", "three");
+        .answers("a3", "u3", "m3", "three");
     assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["first", "one", "taken", "three"]);
 }
 
@@ -184,8 +195,9 @@ fn a_branch_that_was_left_is_not_part_of_the_conversation() {
 fn parallel_tools_are_kept_whichever_result_came_last() {
     let start = || Written::new().user("u1", None, "go").calls("a1", "u1", "m1", "t1").calls("a2", "a1", "m1", "t2");
     let in_order =
-        start().result("r1", "a1", "t1", "one").result("r2", "a2", "t2", "two").says("a3", "r2", "m2", "end");
-    let turned = start().result("r2", "a2", "t2", "two").result("r1", "a1", "t1", "one").says("a3", "r1", "m2", "end");
+        start().result("r1", "a1", "t1", "one").result("r2", "a2", "t2", "two").answers("a3", "r2", "m2", "end");
+    let turned =
+        start().result("r2", "a2", "t2", "two").result("r1", "a1", "t1", "one").answers("a3", "r1", "m2", "end");
     for written in [in_order, turned] {
         assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["go", "Bash=one", "Bash=two", "end"]);
     }
@@ -195,9 +207,9 @@ fn parallel_tools_are_kept_whichever_result_came_last() {
 fn a_chain_that_is_broken_goes_on_with_what_stands_before_it() {
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u2", Some("lost"), "second")
-        .says("a2", "u2", "m2", "two");
+        .answers("a2", "u2", "m2", "two");
     assert_eq!(texts(&written.file().read(None, 100).unwrap()), ["first", "one", "second", "two"]);
 }
 
@@ -207,7 +219,7 @@ fn what_was_before_a_compaction_is_still_shown() {
     let summary = json!({"isCompactSummary": true, "message": {"role": "user", "content": "a summary"}});
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .entry("system", "s1", None, boundary)
         .entry("user", "s2", Some("s1"), summary)
         .user("u2", Some("s2"), "second");
@@ -217,7 +229,7 @@ fn what_was_before_a_compaction_is_still_shown() {
 }
 
 #[test]
-fn words_of_the_program_in_the_users_name_are_hidden() {
+fn texts_of_the_program_in_the_users_name_are_hidden() {
     let meta = json!({"isMeta": true, "message": {"role": "user", "content": "Continue from where you left off."}});
     let content = json!([{"type": "text", "text": "No response requested."}]);
     let synthetic = json!({"message": {"id": "x", "model": "<synthetic>", "content": content}});
@@ -242,14 +254,14 @@ fn a_long_turn_is_cut_between_messages_and_keeps_its_id() {
         written = written.result(&result, &assistant, &call, "ok");
         parent = result;
     }
-    let written = written.says("end", &parent, "m-end", "done");
+    let written = written.answers("end", &parent, "m-end", "done");
     let pages = pages(&written.file(), 10);
     assert!(pages.len() >= 5, "{}", pages.len());
-    let all: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
+    let all: Vec<_> = pages.iter().flat_map(items).collect();
     assert_eq!(all.len(), 52);
     assert!(all.iter().all(|item| item.turn_id.as_str() == "u1" && item.error.is_none()));
-    assert!(pages.iter().all(|page| page.items.len() <= 11));
-    assert_eq!(pages.iter().map(|page| page.turns.len()).sum::<usize>(), 1, "the turn is told once");
+    assert!(pages.iter().all(|page| items(page).len() <= 11));
+    assert_eq!(pages.iter().map(|page| page.turns.len()).sum::<usize>(), 1, "the turn comes once");
 }
 
 #[test]
@@ -273,9 +285,9 @@ fn a_file_that_is_damaged_gives_what_can_be_read() {
 fn garbage_between_the_entries_of_a_conversation_is_passed_over() {
     let written = Written::new()
         .user("u1", None, "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u2", Some("a1"), "second")
-        .says("a2", "u2", "m2", "two");
+        .answers("a2", "u2", "m2", "two");
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let garbage: [&[u8]; 14] = [
         b"",
@@ -317,9 +329,9 @@ fn entries_that_name_themselves_or_each_other_come_to_an_end() {
     let written = Written::new()
         .user("u0", Some("u0"), "itself")
         .user("u1", Some("a2"), "first")
-        .says("a1", "u1", "m1", "one")
+        .answers("a1", "u1", "m1", "one")
         .user("u1", Some("a1"), "the same name again")
-        .says("a2", "u1", "m2", "two");
+        .answers("a2", "u1", "m2", "two");
     let file = written.file();
     let whole = file.read(None, 100).unwrap();
     assert!(texts(&whole).contains(&"two".to_owned()), "{:?}", texts(&whole));
@@ -335,7 +347,7 @@ fn a_page_of_big_entries_ends_early_and_the_next_goes_on_from_there() {
     for turn in 0..40 {
         let (user, answer) = (format!("u{turn}"), format!("a{turn}"));
         let text = format!("{turn} {}", "x".repeat(MIB));
-        written = written.user(&user, parent.as_deref(), "go").says(&answer, &user, &format!("m{turn}"), &text);
+        written = written.user(&user, parent.as_deref(), "go").answers(&answer, &user, &format!("m{turn}"), &text);
         parent = Some(answer);
     }
     let pages = pages(&written.file(), 200);
@@ -349,7 +361,7 @@ fn a_page_of_big_entries_ends_early_and_the_next_goes_on_from_there() {
 /// The file was replaced by a shorter one, or the cursor is of another file.
 #[test]
 fn a_cursor_beyond_the_end_of_the_file_reads_from_its_end() {
-    let written = Written::new().user("u1", None, "first").says("a1", "u1", "m1", "one");
+    let written = Written::new().user("u1", None, "first").answers("a1", "u1", "m1", "one");
     let file = written.file();
     for cursor in [1 << 20, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
         let page = file.read(Some(&HistoryCursor(cursor)), 10).unwrap();
@@ -357,11 +369,12 @@ fn a_cursor_beyond_the_end_of_the_file_reads_from_its_end() {
     }
 }
 
-/// A file of 200 MB as the program writes them: long turns of tools with big results, and its own snapshots between them.
+/// A file of 200 MB as the program writes them: long turns of tools with big results, and its own snapshots between
+/// them.
 fn big_file(path: &Path) {
     const BYTES: u64 = 200 * 1000 * 1000;
     let mut text = std::io::BufWriter::with_capacity(1 << 20, std::fs::File::create(path).unwrap());
-    let output = "a line of what the tool said\n".repeat(140);
+    let output = "a line of what the tool wrote\n".repeat(140);
     let snapshot = json!({"type": "api-request", "sessionId": ID, "params": "x".repeat(60_000)}).to_string();
     let (mut parent, mut written, mut turn) = (None, 0, 0);
     while written < BYTES {
@@ -373,7 +386,7 @@ fn big_file(path: &Path) {
             part = part.calls(&uuid, &last, &format!("m{turn}-{step}"), &call).result(&result, &uuid, &call, &output);
             last = result;
         }
-        part = part.says(&format!("e{turn}"), &last, &format!("m{turn}-end"), "done");
+        part = part.answers(&format!("e{turn}"), &last, &format!("m{turn}-end"), "done");
         for entry in part.entries {
             let line = entry.to_string();
             written += line.len() as u64 + 1;
@@ -403,12 +416,12 @@ fn the_newest_page_of_200_mb_takes_reading_a_hundredth_of_it() {
     let before = bytes_read();
     let newest = file.read(None, 200).unwrap();
     let read = bytes_read() - before;
-    assert!(newest.items.len() >= 200 && newest.items.len() < 250, "{}", newest.items.len());
+    assert!((200..250).contains(&items(&newest).len()), "{}", items(&newest).len());
     assert!(read < 2_000_000, "{read} bytes");
     let before = bytes_read();
     let older = file.read(newest.older.as_ref(), 200).unwrap();
     let read = bytes_read() - before;
-    assert!(older.items.len() >= 200 && read < 2_000_000, "{} items, {read} bytes", older.items.len());
+    assert!(items(&older).len() >= 200 && read < 2_000_000, "{} items, {read} bytes", items(&older).len());
 }
 
 /// A measurement, not a test: the newest page of 200 MB, and the most memory it took. Run alone.
@@ -427,7 +440,7 @@ fn how_soon_the_newest_page_of_200_mb_is_read() {
     for _ in 0..5 {
         let begun = std::time::Instant::now();
         let page = file(path.clone()).read(None, 200).unwrap();
-        println!("{:6.1} ms, {} items", begun.elapsed().as_secs_f64() * 1e3, page.items.len());
+        println!("{:6.1} ms, {} items", begun.elapsed().as_secs_f64() * 1e3, items(&page).len());
     }
     println!("peak memory grew by {} KiB, from {before_kib} KiB", peak_kib() - before_kib);
 }
@@ -455,7 +468,7 @@ fn the_end_of_a_big_file_is_read_without_the_rest() {
     }
     text.flush().unwrap();
     let history = file(path).read(None, 200).unwrap();
-    assert_eq!(history.items.len(), 200);
+    assert_eq!(items(&history).len(), 200);
     assert!(history.older.is_some());
 }
 
@@ -473,8 +486,8 @@ fn a_session_is_found_by_its_directory_and_not_by_another_of_the_same_name() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(format!("{ID}.jsonl")), format!("{{}}\n{}\n", json!({"cwd": mine}))).unwrap();
     let find = |project: &Path| {
-        let (cli_type, id) = (CliType::parse("claude-code").unwrap(), AgentSessionId::parse(ID).unwrap());
-        SessionFile::find(config.path(), project, &cli_type, &id).is_some()
+        let (id, agent_id) = ids_of_session();
+        SessionFile::find(config.path(), project, &id, &agent_id).is_some()
     };
     assert!(find(&mine));
     let link = home.path().join("link");

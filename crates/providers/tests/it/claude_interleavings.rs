@@ -1,11 +1,12 @@
-//! A sub-agent works beside its parent, so their lines may mix in any way. Whatever the mix, the same is shown in the end.
+//! A sub-agent works beside its parent, so their lines may mix in any way. Whatever the mix, the same is shown in the
+//! end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use protocol::{AgentSessionId, CliType, Timestamp, TurnId};
-use providers::claude::translate::{Said, Source, Translator};
-use providers::claude::wire::Line;
+use protocol::{AgentSessionId, CliType, SessionId, Timestamp, TurnId};
+use providers::claude::translate::{LineSource, Translator, TranslatorOutput};
+use providers::claude::wire::ClaudeLine;
 use serde_json::{Value, json};
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
@@ -54,25 +55,26 @@ struct Play {
 
 impl Play {
     fn new() -> Self {
-        let session = AgentSessionId::parse("0000053d-0000-4000-8000-00000000053d").unwrap();
-        let translator = Translator::new(Source::Live, CliType::parse("claude-code").unwrap(), session);
+        let agent_id = AgentSessionId::parse("0000053d-0000-4000-8000-00000000053d").unwrap();
+        let id = SessionId::new(&CliType::parse("claude-code").unwrap(), &agent_id);
+        let translator = Translator::new(LineSource::Live, id, agent_id);
         Self { translator, turns: Vec::new(), items: BTreeMap::new(), elapsed: Duration::ZERO }
     }
 
     fn begin(&mut self, turn: &str) {
-        let said = self.translator.begin(TurnId::from_foreign(turn), "go".into(), Timestamp::from_unix_ms(1));
-        self.take(said);
+        let outputs = self.translator.begin(TurnId::from_foreign(turn), "go".into(), Timestamp::from_unix_ms(1));
+        self.take(outputs);
     }
 
     fn line(&mut self, line: &Value) {
-        let line = Line::parse(line.to_string().as_bytes()).unwrap();
-        let said = self.translator.line(line, Timestamp::from_unix_ms(1));
-        self.take(said);
+        let line = ClaudeLine::parse(line.to_string().as_bytes()).unwrap();
+        let outputs = self.translator.line(line, Timestamp::from_unix_ms(1));
+        self.take(outputs);
     }
 
-    fn take(&mut self, said: Vec<Said>) {
-        for said in said {
-            let Said::Event(event) = said else { continue };
+    fn take(&mut self, outputs: Vec<TranslatorOutput>) {
+        for output in outputs {
+            let TranslatorOutput::Event(event) = output else { continue };
             self.elapsed += Duration::from_secs(1);
             let moment = Moment { wall: Timestamp::from_unix_ms(1), elapsed: self.elapsed };
             if !self.turns.iter().any(|(turn, _)| *turn == event.turn_id) {
@@ -109,8 +111,8 @@ fn play(lines: &[Value], children_after: &[usize]) -> BTreeMap<String, ItemUpdat
     play.items
 }
 
-/// Issue 17: now and then a sub-agent's command was shown as "Bash" without the command. Its result came after the end of
-/// the parent's turn, with which the call had been forgotten.
+/// Issue 17: now and then a sub-agent's command was shown as "Bash" without the command. Its result came after the end
+/// of the parent's turn, with which the call had been forgotten.
 #[test]
 fn however_the_lines_of_a_sub_agent_and_its_parent_mix_the_same_is_shown_in_the_end() {
     let lines = recorded();

@@ -1,6 +1,6 @@
 //! Lines of Claude Code, and entries of its files, that are not quite JSON.
 
-use protocol::{AgentSessionId, CliType};
+use protocol::{AgentSessionId, CliType, SessionId, Timestamp};
 use providers::Provider;
 use providers::claude::history::SessionFile;
 use upserts::{ItemBody, ItemUpdate};
@@ -25,7 +25,7 @@ async fn half_an_emoji_costs_neither_a_tool_result_nor_the_end_of_the_turn() {
     let mut session = bench.create(&provider).await.unwrap();
     let end = r#"{"type":"result","subtype":"success","is_error":false,"result":"a \uD83D"}"#;
     let script = format!("raw:{CALL}\nraw:{RESULT}\nraw:{end}\nmute-end");
-    let turn = provider.send_message(&session.id, &script).await.unwrap();
+    let turn = session.send(&script).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_completed(&turn), "{:?}", session.end_of(&turn));
     assert_eq!(output(session.of(&turn)).as_deref(), Some("out \u{fffd}"), "{session:#?}");
@@ -38,18 +38,18 @@ async fn a_result_that_cannot_be_read_ends_the_turn_and_the_next_message_is_answ
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let words = "Claude Code ended the turn with a line that could not be read.";
+    let message = "Claude Code ended the turn with a line that could not be read.";
     for end in
         [r#"{"type":"result","is_error":fal"#, r#"{"is_error":"\q","type":"result"}"#, r#"{"type":"result","usage":7}"#]
     {
-        let turn = provider.send_message(&session.id, &format!("say:words\nraw:{end}\nmute-end")).await.unwrap();
+        let turn = session.send(&format!("say:words\nraw:{end}\nmute-end")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), words.into())), "{end}");
-        assert_eq!(session.said(&turn), ["words"]);
+        assert_eq!(session.error_of(&turn), Some(("AGENT_PROTOCOL_ERROR".into(), message.into())), "{end}");
+        assert_eq!(session.answers(&turn), ["words"]);
     }
-    let turn = provider.send_message(&session.id, "say:next").await.unwrap();
+    let turn = session.send("say:next").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["next"]);
+    assert_eq!(session.answers(&turn), ["next"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -59,18 +59,18 @@ async fn lines_that_cannot_be_read_are_reported_a_few_times_in_the_turn() {
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
     let script = format!("say:one\n{}say:two", "garbage\n".repeat(500));
-    let turn = provider.send_message(&session.id, &script).await.unwrap();
+    let turn = session.send(&script).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_completed(&turn));
-    assert_eq!(session.said(&turn), ["one", "two"]);
+    assert_eq!(session.answers(&turn), ["one", "two"]);
     let reports = session.text().matches("Claude Code wrote a line that could not be read").count();
     assert_eq!(reports, 3, "{}", session.text());
     assert!(session.text().contains("`not json`"), "{}", session.text());
     // A word that is no end of a turn does not end one, wherever it stands.
     let line = r#"{"message":{"type":"result"},"type":"assistant","#;
-    let turn = provider.send_message(&session.id, &format!("raw:{line}\nsay:on")).await.unwrap();
+    let turn = session.send(&format!("raw:{line}\nsay:on")).await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!((session.said(&turn), session.is_completed(&turn)), (vec!["on".into()], true));
+    assert_eq!((session.answers(&turn), session.is_completed(&turn)), (vec!["on".into()], true));
     soon("the end", provider.shutdown()).await;
 }
 
@@ -90,16 +90,16 @@ async fn a_line_that_cannot_be_read_in_a_code_block_divides_neither_the_block_no
     ];
     let lines = [delta(r"```rust\nlet a = 1;\n"), "raw:{\"half".into(), delta(r"let b = 2;\n```\n")];
     let whole = r#"raw:{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"```rust\nlet a = 1;\nlet b = 2;\n```\n"}]}}"#;
-    // While it grows, before the program says the whole of it.
+    // While it grows, before the program sends the whole of it.
     let script = [&begin[..], &lines[..], &["stall".into()]].concat().join("\n");
     let shown = "```rust\nlet a = 1;\nlet b = 2;\n```\n";
-    let turn = provider.send_message(&session.id, &script).await.unwrap();
-    session.until("the text", |session| session.said(&turn) == [shown]).await;
+    let turn = session.send(&script).await.unwrap();
+    session.until("the text", |session| session.answers(&turn) == [shown]).await;
     let mut session = bench.create(&provider).await.unwrap();
     let script = [&begin[..], &lines[..], &[whole.into(), "say:after".into()]].concat().join("\n");
-    let turn = provider.send_message(&session.id, &script).await.unwrap();
+    let turn = session.send(&script).await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), [shown, "after"], "{session:#?}");
+    assert_eq!(session.answers(&turn), [shown, "after"], "{session:#?}");
     assert_eq!(session.text().matches("could not be read").count(), 1, "{session:#?}");
     soon("the end", provider.shutdown()).await;
 }
@@ -127,13 +127,15 @@ fn a_session_file_with_half_an_emoji_is_read_whole_and_an_entry_that_cannot_be_r
     .join("\n");
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
-    let (cli_type, id) = (CliType::parse("claude-code").unwrap(), AgentSessionId::parse("s").unwrap());
-    let read = || SessionFile::at(file.path().to_owned(), cli_type.clone(), id.clone()).read(None, 100).unwrap();
+    let agent_id = AgentSessionId::parse("s").unwrap();
+    let id = SessionId::new(&CliType::parse("claude-code").unwrap(), &agent_id);
+    let read = || SessionFile::at(file.path().to_owned(), id.clone(), agent_id.clone()).read(None, 100).unwrap();
+    let items = |history: &providers::History| upserts::fold(history.events.clone(), Timestamp::default());
     let history = read();
-    let texts: Vec<String> = history.items.iter().filter_map(|item| Some(item.body.text()?.to_string())).collect();
+    let texts: Vec<String> = items(&history).iter().filter_map(|item| Some(item.body.text()?.to_string())).collect();
     assert_eq!((texts[0].as_str(), texts[1].as_str()), ("a \u{fffd}", "out \u{fffd}"), "{texts:?}");
     assert!(texts[2].contains("Claude Code wrote a line that could not be read"), "{texts:?}");
     assert_eq!((texts[3].as_str(), texts.len(), history.turns.len()), ("\u{fffd} end", 4, 1), "{texts:?}");
-    let ids = |history: &providers::History| history.items.iter().map(|item| item.item_id.clone()).collect::<Vec<_>>();
+    let ids = |history| items(history).iter().map(|item| item.item_id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&history), ids(&read()), "the same whenever it is read");
 }

@@ -1,4 +1,4 @@
-//! A Claude Code that says its version and then hangs when it is asked whether it is logged in.
+//! A Claude Code that prints its version and then hangs when it is asked whether it is logged in.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use crate::listener::soon;
 /// In the environment of the server that is to be killed: where its Claude Code is.
 const SERVER_OF: &str = "PROVIDERS_TEST_SERVER_OF";
 
-/// It does not leave when it is asked to, and tells its process id and that of a helper in a file.
+/// It does not exit when it is asked to, and writes its process id and that of a helper to a file.
 const HANGS: &str = r#"
 if [ "$1" = --version ]; then echo "9.0.0 (Claude Code)"; exit; fi
 trap '' TERM HUP
@@ -35,15 +35,15 @@ fn config(directory: &Path) -> ClaudeConfig {
 
 /// The process that hangs and its helper, once they are there.
 async fn hanging(directory: &Path) -> Vec<PathBuf> {
-    let told = directory.join("claude.pids");
+    let pid_file = directory.join("claude.pids");
     soon("the program to be asked", async {
-        while !told.exists() {
+        while !pid_file.exists() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
     .await;
-    let told = std::fs::read_to_string(told).unwrap();
-    told.split_whitespace().map(|pid| Path::new("/proc").join(pid)).collect()
+    let pids = std::fs::read_to_string(pid_file).unwrap();
+    pids.split_whitespace().map(|pid| Path::new("/proc").join(pid)).collect()
 }
 
 async fn until_gone(processes: &[PathBuf]) {

@@ -1,58 +1,55 @@
-//! Sessions of Claude Code as the hub holds them: who owns one, what ends it, what a broken agent may not do to another.
+//! Sessions of Claude Code as the hub holds them: who owns one, what ends it, what a broken agent may not do to
+//! another.
 
 use std::time::Duration;
 
 use protocol::{AgentSessionId, AgentStatus, CallId, Continuity};
 use providers::claude::ClaudeProvider;
-use providers::{OpenSession, Provider, ProviderError};
+use providers::{Provider, ProviderError, StoredSession};
 use upserts::ItemBody;
 use uuid::Uuid;
 
-use crate::claude_faults::Bench;
+use crate::claude_faults::{Bench, stored};
 use crate::claude_real::programs_in;
 use crate::listener::{Listener, soon};
 
-/// A session that nothing was said in yet, opened with what the user had chosen for it.
-async fn opened(bench: &Bench, provider: &ClaudeProvider, chosen: &[(&str, &str)]) -> Listener {
-    let open = OpenSession {
-        id: AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        chosen: chosen.iter().map(|(option, value)| ((*option).to_owned(), (*value).to_owned())).collect(),
-        items_max: 10,
-    };
-    Listener::new(provider.load_session(open).await.unwrap().session)
+/// A session that was given no message yet, opened with the options that the user had set.
+async fn opened(bench: &Bench, provider: &ClaudeProvider, options: &[(&str, &str)]) -> Listener {
+    let id = AgentSessionId::parse(Uuid::new_v4().to_string()).unwrap();
+    let options = options.iter().map(|(option, value)| ((*option).to_owned(), (*value).to_owned())).collect();
+    let stored = StoredSession { options, ..stored(&id, bench.project_dir()) };
+    Listener::new(provider.load_session(stored).await.unwrap().opened)
 }
 
 /// TC-3.4b, TC-3.4c.
 #[tokio::test]
-async fn a_killed_session_has_no_process_any_more_and_is_not_alive() {
+async fn a_closed_session_has_no_process_any_more_and_is_not_alive() {
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
     let mut other = bench.create(&provider).await.unwrap();
-    let turn = provider.send_message(&session.id, "pid").await.unwrap();
+    let turn = session.send("pid").await.unwrap();
     session.until_end_of(&turn).await;
-    let process = std::path::PathBuf::from(format!("/proc/{}", session.said(&turn)[0]));
-    assert!(provider.is_alive(&session.id) && process.exists());
+    let process = std::path::PathBuf::from(format!("/proc/{}", session.answers(&turn)[0]));
+    assert!(session.session.is_alive() && process.exists());
 
-    let running = provider.send_message(&session.id, "part:in the middle\nstall").await.unwrap();
+    let running = session.send("part:in the middle\nstall").await.unwrap();
     session.until("the middle", |session| session.text().contains("middle")).await;
-    soon("the kill", provider.kill_session(&session.id)).await.unwrap();
-    assert!(!provider.is_alive(&session.id));
+    soon("the kill", session.session.close()).await.unwrap();
+    assert!(!session.session.is_alive());
     assert!(!process.exists(), "it is gone when the call returns");
     session.until("its end", |session| session.closed).await;
     assert!(session.is_cancelled(&running), "{session:#?}");
-    assert_eq!(session.said(&running), ["in the middle"]);
-    let again = provider.kill_session(&session.id).await;
+    assert_eq!(session.answers(&running), ["in the middle"]);
+    let again = session.session.close().await;
     assert!(matches!(again, Err(ProviderError::SessionNotFound(_))), "{again:?}");
 
-    assert!(provider.is_alive(&other.id), "the one beside it lives");
-    let turn = provider.send_message(&other.id, "say:still here").await.unwrap();
+    assert!(other.session.is_alive(), "the one beside it lives");
+    let turn = other.send("say:still here").await.unwrap();
     other.until_end_of(&turn).await;
-    assert_eq!(other.said(&turn), ["still here"]);
+    assert_eq!(other.answers(&turn), ["still here"]);
     soon("the end", provider.shutdown()).await;
-    assert!(!provider.is_alive(&other.id));
+    assert!(!other.session.is_alive());
 }
 
 /// TC-3.3g.
@@ -62,7 +59,7 @@ async fn a_result_of_a_call_nobody_made_is_a_finished_call_of_its_own() {
         let bench = Bench::new("");
         let provider = bench.provider();
         let mut session = bench.create(&provider).await.unwrap();
-        let turn = provider.send_message(&session.id, &format!("{word}:from nowhere\nsay:after")).await.unwrap();
+        let turn = session.send(&format!("{word}:from nowhere\nsay:after")).await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_completed(&turn), "{session:#?}");
         let items = session.of(&turn);
@@ -73,7 +70,7 @@ async fn a_result_of_a_call_nobody_made_is_a_finished_call_of_its_own() {
         };
         assert_eq!(*call_id, CallId::from_foreign("toolu_nobodys"));
         assert_eq!((output.to_string().as_str(), *is_error), ("from nowhere", Some(failed)));
-        assert_eq!(session.said(&turn), ["after"]);
+        assert_eq!(session.answers(&turn), ["after"]);
         soon("the end", provider.shutdown()).await;
     }
 }
@@ -84,7 +81,7 @@ async fn of_two_messages_at_once_one_begins_a_turn_and_the_other_is_refused() {
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
     for _ in 0..5 {
-        let send = |text: &'static str| provider.send_message(&session.id, text);
+        let send = |text: &'static str| session.send(text);
         let (first, second) = tokio::join!(send("say:one of them"), send("say:one of them"));
         let (turn, refused) = match (first, second) {
             (Ok(turn), Err(refused)) | (Err(refused), Ok(turn)) => (turn, refused),
@@ -92,35 +89,35 @@ async fn of_two_messages_at_once_one_begins_a_turn_and_the_other_is_refused() {
         };
         assert!(matches!(refused, ProviderError::TurnInProgress), "{refused:?}");
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), ["one of them"]);
+        assert_eq!(session.answers(&turn), ["one of them"]);
     }
     assert_eq!(session.turns.iter().filter(|turn| turn.is_end()).count(), 5);
     soon("the end", provider.shutdown()).await;
 }
 
 #[tokio::test]
-async fn an_agent_that_takes_the_id_of_another_session_is_let_go_and_the_other_is_not_touched() {
+async fn an_agent_that_takes_the_id_of_another_session_is_abandoned_and_the_other_is_not_touched() {
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut thief = bench.create(&provider).await.unwrap();
     let mut other = bench.create(&provider).await.unwrap();
-    let id = thief.id.clone();
-    let turn = provider.send_message(&id, &format!("say:mine\nbecome:{}\nwhole:not mine", other.id)).await.unwrap();
+    let id = thief.agent_id.clone();
+    let turn = thief.send(&format!("say:mine\nbecome:{}\nwhole:not mine", other.agent_id)).await.unwrap();
     thief.until_end_of(&turn).await;
-    let (code, words) = thief.error_of(&turn).unwrap();
-    assert!(code == "PROCESS_CRASH" && words.contains("open already"), "{code} {words}");
-    assert_eq!(thief.id, id);
+    let (code, message) = thief.error_of(&turn).unwrap();
+    assert!(code == "PROCESS_CRASH" && message.contains("open already"), "{code} {message}");
+    assert_eq!(thief.agent_id, id);
 
-    let here = provider.send_message(&other.id, "say:still here").await.unwrap();
+    let here = other.send("say:still here").await.unwrap();
     other.until_end_of(&here).await;
-    assert_eq!(other.said(&here), ["still here"]);
-    assert!(other.text() == "still here" && provider.is_alive(&other.id), "{other:#?}");
+    assert_eq!(other.answers(&here), ["still here"]);
+    assert!(other.text() == "still here" && other.session.is_alive(), "{other:#?}");
 
-    soon("the restart", provider.reconnect(Some(&id))).await.unwrap();
-    let back = provider.send_message(&id, "say:back").await.unwrap();
+    soon("the restart", thief.session.reconnect()).await.unwrap();
+    let back = thief.send("say:back").await.unwrap();
     thief.until_end_of(&back).await;
-    assert_eq!(thief.said(&back), ["back"]);
-    assert_eq!(thief.said(&turn), ["mine"], "nothing of what it said in the other's name");
+    assert_eq!(thief.answers(&back), ["back"]);
+    assert_eq!(thief.answers(&turn), ["mine"], "nothing of what it sent in the other's name");
     assert!(thief.items.iter().all(|item| item.status.is_final()), "{thief:#?}");
     soon("the end", provider.shutdown()).await;
 }
@@ -130,27 +127,20 @@ async fn an_id_that_is_not_a_uuid_is_not_taken_from_the_agent_and_never_given_to
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let id = session.id.clone();
+    let id = session.agent_id.clone();
     for foreign in ["not-a-uuid", "--resume", "../../etc/passwd"] {
-        let turn = provider.send_message(&id, &format!("become:{foreign}\nsay:heard")).await.unwrap();
+        let turn = session.send(&format!("become:{foreign}\nsay:received")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), ["heard"]);
+        assert_eq!(session.answers(&turn), ["received"]);
     }
-    assert!(session.id == id && provider.is_alive(&id));
+    assert!(session.agent_id == id && session.session.is_alive());
 
     let odd = AgentSessionId::parse("not-a-uuid").unwrap();
-    let open = OpenSession {
-        id: odd.clone(),
-        project_dir: bench.project_dir(),
-        prompted: false,
-        chosen: Default::default(),
-        items_max: 10,
-    };
-    let mut opened = Listener::new(provider.load_session(open).await.unwrap().session);
-    let turn = provider.send_message(&odd, "say:never").await.unwrap();
+    let mut opened = Listener::new(provider.load_session(stored(&odd, bench.project_dir())).await.unwrap().opened);
+    let turn = opened.send("say:never").await.unwrap();
     opened.until_end_of(&turn).await;
     assert!(opened.error_of(&turn).is_some() && opened.text().is_empty(), "{opened:#?}");
-    assert!(!provider.is_alive(&odd));
+    assert!(!opened.session.is_alive());
     soon("the end", provider.shutdown()).await;
 }
 
@@ -162,15 +152,14 @@ async fn a_message_cancelled_before_the_agent_is_up_does_not_make_the_session_a_
     let bench = Bench::new(&format!("wait:{}", open_gate.display()));
     let provider = bench.provider();
     let mut session = opened(&bench, &provider, &[]).await;
-    let id = session.id.clone();
-    let turn = provider.send_message(&id, "say:never").await.unwrap();
-    provider.cancel_turn(&id).await.unwrap();
+    let turn = session.send("say:never").await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
     std::fs::write(&open_gate, "").unwrap();
-    let next = provider.send_message(&id, "say:first words").await.unwrap();
+    let next = session.send("say:first words").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["first words"]);
+    assert_eq!(session.answers(&next), ["first words"]);
     assert_eq!(session.continuity, [Continuity::Live], "{session:#?}");
     soon("the end", provider.shutdown()).await;
 }
@@ -181,33 +170,32 @@ async fn a_message_that_begins_after_its_cancel_is_stopped_as_soon_as_it_begins(
     let bench = Bench::new("tardy");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let turn = provider.send_message(&session.id, "say:never").await.unwrap();
-    provider.cancel_turn(&session.id).await.unwrap();
+    let turn = session.send("say:never").await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
-    let next = provider.send_message(&session.id, "say:ready").await.unwrap();
+    let next = session.send("say:ready").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["ready"]);
+    assert_eq!(session.answers(&next), ["ready"]);
     let connected = session.statuses.iter().filter(|status| **status == AgentStatus::Connected);
     assert_eq!(connected.count(), 1, "in the same process: {session:#?}");
     soon("the end", provider.shutdown()).await;
 }
 
 #[tokio::test]
-async fn a_session_killed_while_its_agent_starts_leaves_no_process() {
+async fn a_session_closed_while_its_agent_starts_leaves_no_process() {
     let gate = tempfile::tempdir().unwrap();
     let bench = Bench::new(&format!("wait:{}", gate.path().join("never").display()));
     let provider = bench.provider();
     let mut session = opened(&bench, &provider, &[]).await;
-    let id = session.id.clone();
-    let turn = provider.send_message(&id, "say:never").await.unwrap();
+    let turn = session.send("say:never").await.unwrap();
     soon("a process", async {
         while programs_in(bench.project.path()).is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
     .await;
-    soon("the kill", provider.kill_session(&id)).await.unwrap();
+    soon("the kill", session.session.close()).await.unwrap();
     session.until("its end", |session| session.closed).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
     soon("the process to go", async {
@@ -223,65 +211,64 @@ async fn a_turn_that_does_not_stop_when_asked_is_stopped_with_its_process() {
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let turn = provider.send_message(&session.id, "part:deaf\nstall").await.unwrap();
+    let turn = session.send("part:deaf\nstall").await.unwrap();
     session.until("the part", |session| session.text().contains("deaf")).await;
-    provider.cancel_turn(&session.id).await.unwrap();
-    provider.cancel_turn(&session.id).await.unwrap();
+    session.session.cancel().await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
-    assert_eq!(session.said(&turn), ["deaf"]);
-    let next = provider.send_message(&session.id, "say:another process").await.unwrap();
+    assert_eq!(session.answers(&turn), ["deaf"]);
+    let next = session.send("say:another process").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["another process"]);
+    assert_eq!(session.answers(&next), ["another process"]);
     soon("the end", provider.shutdown()).await;
 }
 
 /// Who wants a plan must not get changes.
 #[tokio::test]
-async fn a_program_that_refuses_the_mode_the_user_chose_gets_no_message_until_it_takes_it_or_another_is_chosen() {
+async fn a_program_that_refuses_the_mode_the_user_set_gets_no_message_until_it_accepts_it_or_another_is_set() {
     let gate = tempfile::tempdir().unwrap();
     let open_gate = gate.path().join("open");
     let bench = Bench::new(&format!("stubborn:{}", open_gate.display()));
     let provider = bench.provider();
     let mut session = opened(&bench, &provider, &[("mode", "plan")]).await;
-    let id = session.id.clone();
     // The first message starts the program, the second finds it running.
     for _ in 0..2 {
-        let turn = provider.send_message(&id, "mark:heard\nsay:never").await.unwrap();
+        let turn = session.send("mark:received\nsay:never").await.unwrap();
         session.until_end_of(&turn).await;
-        let (_, words) = session.error_of(&turn).unwrap_or_else(|| panic!("{session:#?}"));
+        let (_, message) = session.error_of(&turn).unwrap_or_else(|| panic!("{session:#?}"));
         assert!(
-            words.contains(r#"the mode "plan" could not be set again: not today. Choose another one and send again."#),
-            "{words}"
+            message
+                .contains(r#"the mode "plan" could not be set again: not today. Choose another one and send again."#),
+            "{message}"
         );
         assert_eq!(session.text(), "");
     }
-    assert!(!bench.project.path().join("heard").exists());
-    let refused = soon("an answer", provider.set_option(&id, "mode", "default")).await;
+    assert!(!bench.project.path().join("received").exists());
+    let refused = soon("an answer", session.session.set_option("mode", "default")).await;
     assert!(matches!(refused, Err(ProviderError::Protocol { .. })), "{refused:?}");
     std::fs::write(&open_gate, "").unwrap();
-    let turn = provider.send_message(&id, "say:planned").await.unwrap();
+    let turn = session.send("say:planned").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["planned"]);
+    assert_eq!(session.answers(&turn), ["planned"]);
     soon("the end", provider.shutdown()).await;
 }
 
 #[tokio::test]
-async fn a_message_taken_back_while_the_program_is_slow_to_change_its_mode_does_not_hold_up_the_next() {
+async fn a_message_cancelled_while_the_program_is_slow_to_change_its_mode_does_not_hold_up_the_next() {
     let gate = tempfile::tempdir().unwrap();
     let open_gate = gate.path().join("open");
     let bench = Bench::new(&format!("mute:{}", open_gate.display()));
     let provider = bench.provider();
     let mut session = opened(&bench, &provider, &[("mode", "plan")]).await;
-    let id = session.id.clone();
-    let turn = provider.send_message(&id, "say:never").await.unwrap();
+    let turn = session.send("say:never").await.unwrap();
     session.until("the program", |session| session.statuses.last() == Some(&AgentStatus::Connected)).await;
-    provider.cancel_turn(&id).await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
     std::fs::write(&open_gate, "").unwrap();
-    let turn = provider.send_message(&id, "say:planned").await.unwrap();
+    let turn = session.send("say:planned").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["planned"]);
+    assert_eq!(session.answers(&turn), ["planned"]);
     soon("the end", provider.shutdown()).await;
 }

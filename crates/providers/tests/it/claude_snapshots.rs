@@ -1,6 +1,6 @@
 //! Every recorded transcript of Claude Code, translated, as a reviewed text beside it.
 //!
-//! `UPDATE_SNAPSHOTS=1 cargo test -p providers` writes them anew.
+//! `UPDATE_SNAPSHOTS=1 cargo test -p providers` writes them again.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{
-    AgentSessionId, CliType, ErrorCode, ErrorDetail, SessionFacts, StreamEvent, Timestamp, ToolContent, ToolDetail,
-    TurnEvent, TurnId, TurnRecord,
+    AgentSessionId, CliType, ErrorCode, ErrorDetail, SessionFacts, SessionId, StreamEvent, Timestamp, ToolContent,
+    ToolDetail, TurnEvent, TurnId, TurnRecord,
 };
-use providers::claude::translate::{Said, Source, Translator};
-use providers::claude::wire::Line;
+use providers::claude::translate::{LineSource, Translator, TranslatorOutput};
+use providers::claude::wire::ClaudeLine;
 use serde_json::Value;
 use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
@@ -35,22 +35,24 @@ struct Play {
 enum Shown {
     Item(Box<ItemUpdate>),
     Turn(TurnEvent),
-    Words(String),
+    Line(String),
 }
 
 impl Play {
-    fn hear(&mut self, said: Vec<Said>, now: Timestamp) {
-        for said in said {
-            match said {
-                Said::Event(event) => self.event(event, now),
-                Said::Facts(facts) => self.facts(&facts),
-                Said::TurnBegan(turn) => self.words(format!("  begins by itself: {}", short(turn.as_str()))),
-                Said::PermissionAsked(request) => self.words(format!("  asks: may {} run?", request.tool_name)),
-                Said::PermissionWithdrawn { .. } => self.words("  asks no longer".into()),
-                Said::SessionChanged(id) => self.words(format!("session is now {}", short(id.as_str()))),
-                Said::Answer { answer: Err(error), .. } => self.words(format!("  refused: {error}")),
-                Said::UnknownRequest { .. } => self.words("  asks something unknown".into()),
-                Said::Answer { .. } | Said::TurnEnded(_) => {}
+    fn receive(&mut self, outputs: Vec<TranslatorOutput>, now: Timestamp) {
+        for output in outputs {
+            match output {
+                TranslatorOutput::Event(event) => self.event(event, now),
+                TranslatorOutput::Facts(facts) => self.facts(&facts),
+                TranslatorOutput::TurnBegan(turn) => self.line(format!("  begins by itself: {}", short(turn.as_str()))),
+                TranslatorOutput::PermissionRequested(request) => {
+                    self.line(format!("  asks: may {} run?", request.tool_name))
+                }
+                TranslatorOutput::PermissionWithdrawn { .. } => self.line("  asks no longer".into()),
+                TranslatorOutput::AgentIdChanged(id) => self.line(format!("session is now {}", short(id.as_str()))),
+                TranslatorOutput::Answer { answer: Err(error), .. } => self.line(format!("  refused: {error}")),
+                TranslatorOutput::UnknownRequest { .. } => self.line("  asks something unknown".into()),
+                TranslatorOutput::Answer { .. } | TranslatorOutput::TurnEnded(_) => {}
             }
         }
     }
@@ -107,29 +109,29 @@ impl Play {
     }
 
     fn facts(&mut self, facts: &SessionFacts) {
-        let mut words = String::from("  facts:");
+        let mut line = String::from("  facts:");
         if let Some(activity) = facts.activity.as_ref().filter(|activity| !activity.is_empty()) {
-            write!(words, " activity={activity:?}").unwrap();
+            write!(line, " activity={activity:?}").unwrap();
         }
         if let Some(model) = &facts.model {
-            write!(words, " model={model}").unwrap();
+            write!(line, " model={model}").unwrap();
         }
         if let Some(context) = facts.context {
-            write!(words, " context={}/{}", context.used, context.size).unwrap();
+            write!(line, " context={}/{}", context.used, context.size).unwrap();
         }
         for option in facts.options.iter().flatten() {
-            write!(words, " {}={}", option.id, option.value).unwrap();
+            write!(line, " {}={}", option.id, option.value).unwrap();
         }
         if let Some(title) = &facts.agent_title {
-            write!(words, " title={title:?}").unwrap();
+            write!(line, " title={title:?}").unwrap();
         }
-        if words != "  facts:" {
-            self.words(words);
+        if line != "  facts:" {
+            self.line(line);
         }
     }
 
-    fn words(&mut self, words: String) {
-        self.shown.push(Shown::Words(words));
+    fn line(&mut self, line: String) {
+        self.shown.push(Shown::Line(line));
     }
 
     fn items(&self) -> Vec<String> {
@@ -146,7 +148,7 @@ impl Play {
             let line = match shown {
                 Shown::Item(item) => line_of(item),
                 Shown::Turn(turn) => turn_line(turn),
-                Shown::Words(words) => words.clone(),
+                Shown::Line(line) => line.clone(),
             };
             writeln!(text, "{line}").unwrap();
         }
@@ -162,7 +164,7 @@ fn short(id: &str) -> String {
     }
 }
 
-fn first_words(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let cut: String = text.chars().take(TEXT_CHARS_SHOWN).collect();
     let more = text.chars().count() - cut.chars().count();
     if more == 0 { format!("{cut:?}") } else { format!("{cut:?} +{more}") }
@@ -178,10 +180,10 @@ fn line_of(item: &ItemUpdate) -> String {
     match &item.body {
         ItemBody::Message { text, origin } => {
             let origin = format!("{origin:?}").to_lowercase();
-            write!(line, "message {origin} {id} {status} {}", first_words(&text.to_string())).unwrap();
+            write!(line, "message {origin} {id} {status} {}", shorten(&text.to_string())).unwrap();
         }
         ItemBody::Thinking { text, .. } => {
-            write!(line, "thinking {id} {status} {}", first_words(&text.to_string())).unwrap();
+            write!(line, "thinking {id} {status} {}", shorten(&text.to_string())).unwrap();
         }
         ItemBody::ToolCall { name, arguments, output, is_error, tool, .. } => {
             write!(line, "tool {name} {id} {status}").unwrap();
@@ -189,12 +191,12 @@ fn line_of(item: &ItemUpdate) -> String {
                 detail(&mut line, tool);
             }
             let arguments = Value::Object(Clone::clone(arguments)).to_string();
-            write!(line, " args={}", first_words(&arguments)).unwrap();
+            write!(line, " args={}", shorten(&arguments)).unwrap();
             if *is_error == Some(true) {
                 line.push_str(" FAILED");
             }
             match output {
-                Some(output) => write!(line, " -> {}", first_words(&output.to_string())).unwrap(),
+                Some(output) => write!(line, " -> {}", shorten(&output.to_string())).unwrap(),
                 None => line.push_str(" no output"),
             }
         }
@@ -223,7 +225,7 @@ fn detail(line: &mut String, tool: &ToolDetail) {
                 write!(line, " file {} bytes from {start_line}", text.len()).unwrap();
             }
             ToolContent::Image { mime_type, .. } => write!(line, " image {mime_type}").unwrap(),
-            ToolContent::Text { text } => write!(line, " text {}", first_words(text)).unwrap(),
+            ToolContent::Text { text } => write!(line, " text {}", shorten(text)).unwrap(),
         }
     }
     if let Some(code) = tool.exit_code {
@@ -251,8 +253,13 @@ fn turn_line(turn: &TurnEvent) -> String {
     }
 }
 
-fn translator(source: Source) -> Translator {
-    Translator::new(source, CliType::parse("claude-code").unwrap(), AgentSessionId::parse(SESSION).unwrap())
+fn translator_of(source: LineSource, agent_id: &str) -> Translator {
+    let agent_id = AgentSessionId::parse(agent_id).unwrap();
+    Translator::new(source, SessionId::new(&CliType::parse("claude-code").unwrap(), &agent_id), agent_id)
+}
+
+fn translator(source: LineSource) -> Translator {
+    translator_of(source, SESSION)
 }
 
 /// Plays a transcript as the server would live it: one message at a time.
@@ -268,7 +275,7 @@ fn live(path: &Path) -> Play {
         let line = &record["line"];
         let translator = translator.get_or_insert_with(|| {
             let id = session_of(&text).unwrap_or(SESSION.into());
-            Translator::new(Source::Live, CliType::parse("claude-code").unwrap(), AgentSessionId::parse(id).unwrap())
+            translator_of(LineSource::Live, &id)
         });
         if record["dir"] == "in" {
             if line["type"] == "user" {
@@ -281,15 +288,15 @@ fn live(path: &Path) -> Play {
                 queue.push_back((TurnId::parse(id).unwrap(), content));
             }
         } else {
-            let line = Line::parse(line.to_string().as_bytes()).unwrap();
-            let said = translator.line(line, now);
-            play.hear(said, now);
+            let line = ClaudeLine::parse(line.to_string().as_bytes()).unwrap();
+            let outputs = translator.line(line, now);
+            play.receive(outputs, now);
         }
         if translator.turn().is_none()
             && let Some((turn, text)) = queue.pop_front()
         {
-            let said = translator.begin(turn, text, now);
-            play.hear(said, now);
+            let outputs = translator.begin(turn, text, now);
+            play.receive(outputs, now);
         }
     }
     play.end();
@@ -307,22 +314,22 @@ fn session_of(text: &str) -> Option<String> {
 fn recorded(path: &Path) -> (Play, Vec<TurnRecord>) {
     let mut play = Play::default();
     let mut turns = Vec::new();
-    let mut translator = translator(Source::File);
+    let mut translator = translator(LineSource::File);
     let now = Timestamp::default();
-    let mut hear = |said: Vec<Said>, play: &mut Play| {
-        turns.extend(said.iter().filter_map(|said| match said {
-            Said::TurnEnded(record) => Some(record.clone()),
+    let mut receive = |outputs: Vec<TranslatorOutput>, play: &mut Play| {
+        turns.extend(outputs.iter().filter_map(|output| match output {
+            TranslatorOutput::TurnEnded(record) => Some(record.clone()),
             _ => None,
         }));
-        play.hear(said, now);
+        play.receive(outputs, now);
     };
     for line in std::fs::read_to_string(path).unwrap().lines() {
-        let line = Line::parse(line.as_bytes()).unwrap();
-        hear(translator.line(line, now), &mut play);
+        let line = ClaudeLine::parse(line.as_bytes()).unwrap();
+        receive(translator.line(line, now), &mut play);
     }
     let mut last = Vec::new();
     translator.close_recorded_turn(&mut last);
-    hear(last, &mut play);
+    receive(last, &mut play);
     (play, turns)
 }
 
@@ -405,7 +412,7 @@ fn no_line_with_a_field_of_another_kind_makes_it_panic_or_hang_a_turn() {
         let text = std::fs::read_to_string(path).unwrap();
         for round in 0..10 {
             let mut play = Play::default();
-            let mut translator = translator(Source::Live);
+            let mut translator = translator(LineSource::Live);
             let now = Timestamp::default();
             for (number, line) in text.lines().enumerate() {
                 let mut record: Value = serde_json::from_str(line).unwrap();
@@ -417,11 +424,11 @@ fn no_line_with_a_field_of_another_kind_makes_it_panic_or_hang_a_turn() {
                 }
                 if translator.turn().is_none() {
                     let turn = TurnId::parse(format!("turn-{round}-{number}")).unwrap();
-                    play.hear(translator.begin(turn, "prompt".into(), now), now);
+                    play.receive(translator.begin(turn, "prompt".into(), now), now);
                 }
-                if let Ok(line) = Line::parse(record["line"].to_string().as_bytes()) {
-                    let said = translator.line(line, now);
-                    play.hear(said, now);
+                if let Ok(line) = ClaudeLine::parse(record["line"].to_string().as_bytes()) {
+                    let outputs = translator.line(line, now);
+                    play.receive(outputs, now);
                 }
             }
             play.end();

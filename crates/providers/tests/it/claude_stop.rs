@@ -16,20 +16,20 @@ async fn an_interrupt_that_is_ignored_ends_the_turn_and_the_next_message_is_answ
     let bench = Bench::new("");
     let provider = bench.provider();
     let (mut session, mut other) = (bench.create(&provider).await.unwrap(), bench.create(&provider).await.unwrap());
-    let turn = provider.send_message(&session.id, "say:words\ntool:make\nstall").await.unwrap();
+    let turn = session.send("say:words\ntool:make\nstall").await.unwrap();
     session.until("the call", |session| session.of(&turn).len() == 3).await;
-    soon("the cancel", provider.cancel_turn(&session.id)).await.unwrap();
-    soon("the cancel", provider.cancel_turn(&session.id)).await.unwrap();
-    let refused = soon("an answer", provider.send_message(&session.id, "say:too soon")).await;
+    soon("the cancel", session.session.cancel()).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
+    let refused = soon("an answer", session.send("say:too soon")).await;
     assert!(matches!(refused, Err(ProviderError::TurnInProgress)), "{refused:?}");
-    let others = provider.send_message(&other.id, "say:meanwhile").await.unwrap();
+    let others = other.send("say:meanwhile").await.unwrap();
     other.until_end_of(&others).await;
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{:?}", session.end_of(&turn));
-    assert_eq!(session.said(&turn), ["words"]);
+    assert_eq!(session.answers(&turn), ["words"]);
     assert!(session.of(&turn).iter().all(|item| item.status.is_final() && item.status != UpsertStatus::Error));
 
-    let next = soon("the next turn", provider.send_message(&session.id, "pid")).await.unwrap();
+    let next = soon("the next turn", session.send("pid")).await.unwrap();
     session.until_end_of(&next).await;
     assert!(session.is_completed(&next), "{session:#?}");
     assert_eq!(connected(&session), 2, "a process of its own for each: {session:#?}");
@@ -49,14 +49,14 @@ async fn a_turn_that_ends_after_it_was_stopped_is_cancelled_however_the_program_
         r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["\ud83d"]}"#,
         r#"{"type":"result","subtype":"error_max_turns","is_error":tr"#,
     ] {
-        let turn = provider.send_message(&session.id, &format!("part:words\non-stop:{end}")).await.unwrap();
-        session.until("the words", |session| session.said(&turn) == ["words"]).await;
-        soon("the cancel", provider.cancel_turn(&session.id)).await.unwrap();
+        let turn = session.send(&format!("part:words\non-stop:{end}")).await.unwrap();
+        session.until("the text", |session| session.answers(&turn) == ["words"]).await;
+        soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{end}: {:?}", session.end_of(&turn));
-        assert_eq!(session.said(&turn), ["words"]);
+        assert_eq!(session.answers(&turn), ["words"]);
     }
-    let turn = provider.send_message(&session.id, "say:next").await.unwrap();
+    let turn = session.send("say:next").await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_completed(&turn), "{:?}", session.end_of(&turn));
     assert_eq!(connected(&session), 1, "in the same process");
@@ -68,17 +68,17 @@ async fn a_program_that_crashes_while_it_stops_ends_the_turn_as_cancelled_and_is
     let bench = Bench::new("");
     let provider = bench.provider();
     let mut session = bench.create(&provider).await.unwrap();
-    let turn = provider.send_message(&session.id, "say:words\ntool:make\non-stop:exit:7").await.unwrap();
+    let turn = session.send("say:words\ntool:make\non-stop:exit:7").await.unwrap();
     session.until("the call", |session| session.of(&turn).len() == 3).await;
-    soon("the cancel", provider.cancel_turn(&session.id)).await.unwrap();
+    soon("the cancel", session.session.cancel()).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{:?}", session.end_of(&turn));
     assert!(session.of(&turn).iter().all(|item| item.status.is_final() && item.status != UpsertStatus::Error));
     session.until("the loss", |session| session.statuses.contains(&AgentStatus::Disconnected)).await;
     assert!(session.details.iter().any(|detail| detail.contains("exit code 7")), "{:?}", session.details);
     session.until("another process", |session| connected(session) == 2).await;
-    let next = provider.send_message(&session.id, "say:next").await.unwrap();
+    let next = session.send("say:next").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["next"]);
+    assert_eq!(session.answers(&next), ["next"]);
     soon("the end", provider.shutdown()).await;
 }

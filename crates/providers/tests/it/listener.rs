@@ -1,30 +1,36 @@
-//! What a session says, as a hub would keep it: each item's last state, the turns, the facts.
+//! What a session emits, as a hub would keep it: each item's last state, the turns, the facts.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use protocol::{AgentStatus, Continuity, Origin, SessionFacts, TurnEvent, TurnId, TurnStatus};
-use providers::{ProviderEvent, ProviderSession};
+use protocol::{AgentStatus, Continuity, Origin, SessionFacts, StreamEvent, TurnEvent, TurnId, TurnStatus};
+use providers::{AgentSession, EVENT_QUEUE_MAX, OpenedSession, ProviderError, ProviderEvent};
 use tokio::sync::mpsc;
-use upserts::{Emission, ItemBody, ItemUpdate};
+use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 /// Generous: it only decides how long a failing test takes.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Listener {
+    pub(crate) session: Arc<dyn AgentSession>,
     events: mpsc::Receiver<ProviderEvent>,
     pub(crate) items: Vec<ItemUpdate>,
     pub(crate) turns: Vec<TurnEvent>,
     pub(crate) facts: SessionFacts,
     pub(crate) all_facts: Vec<SessionFacts>,
     pub(crate) statuses: Vec<AgentStatus>,
-    /// What was said of the states.
+    /// The states that were reported.
     pub(crate) details: Vec<String>,
     pub(crate) continuity: Vec<Continuity>,
-    pub(crate) chosen: std::collections::BTreeMap<String, String>,
-    pub(crate) id: protocol::AgentSessionId,
+    pub(crate) options: std::collections::BTreeMap<String, String>,
+    /// The agent's present id for the session.
+    pub(crate) agent_id: protocol::AgentSessionId,
     pub(crate) closed: bool,
     /// How many events came.
-    pub(crate) heard: usize,
+    pub(crate) received: usize,
+    /// Of every turn that has begun; none before its first event.
+    processors: BTreeMap<TurnId, Option<UpsertProcessor>>,
 }
 
 /// The value, unless it takes for ever.
@@ -36,9 +42,10 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 impl Listener {
-    pub(crate) fn new(session: ProviderSession) -> Self {
+    pub(crate) fn new(opened: OpenedSession) -> Self {
         Self {
-            events: session.events,
+            session: opened.session,
+            events: opened.events,
             items: Vec::new(),
             turns: Vec::new(),
             facts: SessionFacts::default(),
@@ -46,24 +53,34 @@ impl Listener {
             statuses: Vec::new(),
             details: Vec::new(),
             continuity: Vec::new(),
-            chosen: Default::default(),
-            id: session.id,
+            options: Default::default(),
+            agent_id: opened.agent_id,
             closed: false,
-            heard: 0,
+            received: 0,
+            processors: BTreeMap::new(),
         }
+    }
+
+    pub(crate) async fn send(&self, text: &str) -> Result<TurnId, ProviderError> {
+        self.session.send(text.into()).await
+    }
+
+    /// How many events wait to be received.
+    pub(crate) fn waiting(&self) -> usize {
+        self.events.len()
     }
 
     /// Listens until something can be seen.
     pub(crate) async fn until(&mut self, what: &str, seen: impl Fn(&Self) -> bool) {
         let listen = async {
+            let mut batch = Vec::new();
             while !seen(self) {
-                match self.events.recv().await {
-                    Some(event) => self.hear(event),
-                    None => {
-                        self.closed = true;
-                        assert!(seen(self), "the session closed before {what}: {self:#?}");
-                    }
+                if self.events.recv_many(&mut batch, EVENT_QUEUE_MAX).await == 0 {
+                    self.closed = true;
+                    assert!(seen(self), "the session closed before {what}: {self:#?}");
                 }
+                batch.drain(..).for_each(|event| self.receive(event));
+                self.take_emissions();
             }
         };
         if tokio::time::timeout(DEADLINE, listen).await.is_err() {
@@ -87,7 +104,7 @@ impl Listener {
         matches!(self.end_of(turn), Some(TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. }))
     }
 
-    /// Code and words of a turn's error.
+    /// Code and message of a turn's error.
     pub(crate) fn error_of(&self, turn: &TurnId) -> Option<(String, String)> {
         match self.end_of(turn) {
             Some(TurnEvent::TurnError { error_code, error_message, .. }) => {
@@ -101,32 +118,29 @@ impl Listener {
         self.items.iter().filter(|item| item.turn_id == *turn).collect()
     }
 
-    /// What the agent said in a turn.
-    pub(crate) fn said(&self, turn: &TurnId) -> Vec<String> {
-        let said = self.of(turn).into_iter().filter_map(|item| match &item.body {
+    /// The messages of the agent in a turn.
+    pub(crate) fn answers(&self, turn: &TurnId) -> Vec<String> {
+        let answers = self.of(turn).into_iter().filter_map(|item| match &item.body {
             ItemBody::Message { text, origin: Origin::Agent } => Some(text.to_string()),
             _ => None,
         });
-        said.collect()
+        answers.collect()
     }
 
-    /// Everything but the user's own words.
+    /// Everything but the user's own messages.
     pub(crate) fn text(&self) -> String {
         let of_user = |item: &&ItemUpdate| matches!(item.body, ItemBody::Message { origin: Origin::User, .. });
         let texts = self.items.iter().filter(|item| !of_user(item)).filter_map(|item| item.body.text());
         texts.map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
-    fn hear(&mut self, event: ProviderEvent) {
-        self.heard += 1;
+    fn receive(&mut self, event: ProviderEvent) {
+        self.received += 1;
         match event {
-            ProviderEvent::Emission(Emission::Item(item)) => {
-                match self.items.iter_mut().find(|known| known.item_id == item.item_id) {
-                    Some(known) => *known = item,
-                    None => self.items.push(item),
-                }
+            ProviderEvent::TurnBegan(turn) => {
+                self.processors.insert(turn, None);
             }
-            ProviderEvent::Emission(Emission::Turn(turn)) => self.turns.push(turn),
+            ProviderEvent::Stream(event) => self.fold(event),
             ProviderEvent::Facts(facts) => {
                 self.all_facts.push(facts.clone());
                 self.facts.merge(facts);
@@ -136,9 +150,36 @@ impl Listener {
                 self.details.extend(report.detail);
             }
             ProviderEvent::Continuity(continuity) => self.continuity.push(continuity),
-            ProviderEvent::Chosen(chosen) => self.chosen = chosen,
-            ProviderEvent::IdChanged(id) => self.id = id,
+            ProviderEvent::Options(options) => self.options = options,
+            ProviderEvent::AgentIdChanged(id) => self.agent_id = id,
         }
+    }
+
+    fn fold(&mut self, event: StreamEvent) {
+        let now = self.now();
+        let Some(processor) = self.processors.get_mut(&event.turn_id) else { panic!("the turn has not begun") };
+        let processor = processor.get_or_insert_with(|| {
+            UpsertProcessor::new(UpsertConfig::live(), event.session_id.clone(), event.turn_id.clone())
+        });
+        processor.push(event, now);
+    }
+
+    fn take_emissions(&mut self) {
+        let now = self.now();
+        for emission in self.processors.values_mut().flatten().flat_map(|processor| processor.take(now)) {
+            match emission {
+                Emission::Item(item) => match self.items.iter_mut().find(|known| known.item_id == item.item_id) {
+                    Some(known) => *known = item,
+                    None => self.items.push(item),
+                },
+                Emission::Turn(turn) => self.turns.push(turn),
+            }
+        }
+    }
+
+    /// Every event at a time at which all that waits is due.
+    fn now(&self) -> Moment {
+        Moment { wall: SystemTime::now().into(), elapsed: Duration::from_secs(self.received as u64) }
     }
 }
 

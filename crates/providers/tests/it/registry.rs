@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use protocol::CliType;
+use protocol::{CliType, SessionId};
 use providers::acp::{AcpAgent, AcpProvider, AcpSettings};
-use providers::{NewSession, OpenSession, Provider, ProviderError, Registry};
+use providers::{NewSession, Provider, ProviderError, Registry, StoredSession};
 use testkit::programs;
 
 use crate::acp_bench;
@@ -35,7 +35,7 @@ async fn claude_code_and_codex_are_found_by_their_type_and_nobody_else_is() {
     assert!(refused.to_string().contains("gemini"), "{refused}");
 }
 
-/// E TC-2.1a: create, load, send, cancel, kill, is it alive, and what it says; the same calls for both.
+/// E TC-2.1a: create, load, send, cancel, close, is it alive, and its events; the same calls for both.
 #[tokio::test]
 async fn the_whole_life_of_a_session_goes_through_the_one_trait_whichever_agent_it_is() {
     assert!(programs::scripted_agent().exists());
@@ -46,27 +46,28 @@ async fn the_whole_life_of_a_session_goes_through_the_one_trait_whichever_agent_
         let project_dir = claude.project_dir();
         let created = provider.create_session(NewSession { project_dir: project_dir.clone() });
         let mut session = Listener::new(soon("the session", created).await.unwrap());
-        assert!(provider.is_alive(&session.id), "{name}");
+        assert!(session.session.is_alive(), "{name}");
 
-        let turn = soon("the turn", provider.send_message(&session.id, "say:hello")).await.unwrap();
+        let turn = soon("the turn", session.send("say:hello")).await.unwrap();
         session.until_end_of(&turn).await;
-        assert_eq!(session.said(&turn), ["hello"], "{name}");
-        let turn = soon("the turn", provider.send_message(&session.id, stalling)).await.unwrap();
+        assert_eq!(session.answers(&turn), ["hello"], "{name}");
+        let turn = soon("the turn", session.send(stalling)).await.unwrap();
         session.until("the middle", |session| session.text().contains("middle")).await;
-        soon("the cancel", provider.cancel_turn(&session.id)).await.unwrap();
+        soon("the cancel", session.session.cancel()).await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{name}: {session:#?}");
 
-        soon("the kill", provider.kill_session(&session.id)).await.unwrap();
-        assert!(!provider.is_alive(&session.id), "{name}");
-        let open = OpenSession {
-            id: session.id.clone(),
+        soon("the close", session.session.close()).await.unwrap();
+        assert!(!session.session.is_alive(), "{name}");
+        let stored = StoredSession {
+            id: SessionId::new(provider.cli_type(), &session.agent_id),
+            agent_id: session.agent_id.clone(),
             project_dir,
             prompted: false,
-            chosen: Default::default(),
+            options: Default::default(),
             items_max: 10,
         };
-        let loaded = soon("the session again", provider.load_session(open)).await.unwrap();
+        let loaded = soon("the session again", provider.load_session(stored)).await.unwrap();
         drop(loaded);
         soon("the end", provider.shutdown()).await;
     }

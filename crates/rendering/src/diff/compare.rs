@@ -7,11 +7,11 @@ use similar::{Algorithm, DiffOp};
 
 use super::rows::{Row, Side};
 
-/// Lines of both sides that are compared exactly. The exact answer takes steps in proportion to the square of it, some
-/// ten milliseconds at worst. Longer edits are cut at lines that both sides have once; see [`anchors`].
+/// The most lines of both sides together that are compared exactly. An exact comparison is quadratic, some ten
+/// milliseconds at worst. Longer edits are split at lines that occur once on both sides; see [`anchors`].
 const EXACT_LINES_MAX: usize = 2_000;
-/// Steps for all parts of such a long edit together: as many as one part of [`EXACT_LINES_MAX`] takes. What is left then is
-/// shown as removed and added as a whole.
+/// The step limit for all parts of a long edit together: as many as one part of [`EXACT_LINES_MAX`] needs. What is left
+/// is shown as removed and added as a whole.
 const STEPS_MAX: usize = EXACT_LINES_MAX * EXACT_LINES_MAX;
 
 pub(super) fn rows<'a>(old: &'a str, new: &'a str, context: usize) -> Vec<Row<'a>> {
@@ -56,8 +56,8 @@ fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     operations.0
 }
 
-/// The longest sequence of lines that stand once on each side, in the same order on both. Each of them was not changed, so
-/// what stands between two of them can be compared alone.
+/// The longest sequence of lines that occur once on each side, in the same order. They did not change, so the parts
+/// between them can be compared separately.
 fn anchors(old: &[&str], new: &[&str], old_part: Range<usize>, new_part: Range<usize>) -> Vec<(usize, usize)> {
     let mut places: HashMap<&str, (usize, usize, usize, usize)> = HashMap::new();
     for at in old_part {
@@ -72,7 +72,7 @@ fn anchors(old: &[&str], new: &[&str], old_part: Range<usize>, new_part: Range<u
     let both = places.into_values().filter(|(in_old, _, in_new, _)| (*in_old, *in_new) == (1, 1));
     let mut pairs: Vec<(usize, usize)> = both.map(|(_, old_at, _, new_at)| (old_at, new_at)).collect();
     pairs.sort_unstable();
-    // For each length the pair that ends the best sequence of it, and for each pair the one before it.
+    // For each length the pair that ends the best sequence, and for each pair its predecessor.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (index, (_, new_at)) in pairs.iter().enumerate() {
         let length = ends.partition_point(|end| pairs[*end].1 < *new_at);
@@ -96,7 +96,7 @@ fn anchors(old: &[&str], new: &[&str], old_part: Range<usize>, new_part: Range<u
 struct Operations(Vec<DiffOp>);
 
 impl Operations {
-    /// Continues the unchanged lines above, if there are any.
+    /// Extends the unchanged lines above, if there are any.
     fn equal(&mut self, old_index: usize, new_index: usize, len: usize) {
         match self.0.last_mut() {
             _ if len == 0 => {}
@@ -153,9 +153,9 @@ fn side<'a>(rows: &mut Vec<Row<'a>>, side: Side, lines: &[&'a str], start: usize
     rows.extend((start..start + count).map(|index| Row::Line { side, number: Some(index + 1), text: lines[index] }));
 }
 
-/// An unchanged stretch: some lines next to the changes, the rest folded.
+/// A range of unchanged lines: some lines next to the changes, the others folded.
 fn equal<'a>(rows: &mut Vec<Row<'a>>, new: &[&'a str], start: usize, count: usize, before: usize, after: usize) {
-    // A fold of one line would take the line's place.
+    // A fold of one line would take up as much space as the line.
     if count <= before.saturating_add(after).saturating_add(1) {
         return side(rows, Side::Same, new, start, count);
     }

@@ -3,10 +3,9 @@
 //! Comes in: an old and a new text, or a patch. Goes out: `<div class="diff">` of rows
 //! `<div class="line add"><span class="num">13</span><span class="sign">+</span><span class="src">…</span></div>` (or
 //! `del`, `same`), changed words in `<b class="hi">`, `<div class="fold" data-count="32">⋯ 32 lines</div>` for unchanged
-//! stretches, `<div class="head">path</div>` for a file of a patch, and how many lines were added and removed.
+//! runs of lines, `<div class="head">path</div>` for a file of a patch, and how many lines were added and removed.
 
 mod compare;
-mod patch;
 mod rows;
 mod words;
 
@@ -49,14 +48,4 @@ pub fn diff(old: Option<&str>, new: &str, path: &str, view: DiffView) -> DiffHtm
         }
     }
     rows::html(&rows, highlight::of_path(path), view.cut)
-}
-
-/// A patch: unified, `git diff`'s, or `*** Begin Patch`. `path` is the file it is about, where the patch does not say.
-pub fn patch(text: &str, path: &str, view: DiffView) -> DiffHtml {
-    let rows = patch::rows(text);
-    let named = rows.iter().find_map(|row| match row {
-        Row::Head(name) => Some(*name),
-        _ => None,
-    });
-    rows::html(&rows, highlight::of_path(named.unwrap_or(path)), view.cut)
 }

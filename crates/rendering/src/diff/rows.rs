@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::DiffHtml;
 use super::words::{self, Parts, Steps};
 use crate::cut::{Cut, gap_into};
-use crate::escape;
 use crate::highlight::{Highlighter, coloured_into};
 use crate::sanitize::sanitize;
 
@@ -25,8 +24,6 @@ pub(super) enum Row<'a> {
     },
     /// So many unchanged lines are not shown.
     Fold(usize),
-    /// The name of a file or of a section.
-    Head(&'a str),
 }
 
 pub(super) fn html(rows: &[Row<'_>], language: &str, cut: Cut) -> DiffHtml {
@@ -51,11 +48,6 @@ pub(super) fn html(rows: &[Row<'_>], language: &str, cut: Cut) -> DiffHtml {
                 gap_into(&mut html, "fold", lines);
                 old.restart();
                 new.restart();
-            }
-            Row::Head(name) => {
-                html.push_str("<div class=\"head\">");
-                escape::text_into(&mut html, name);
-                html.push_str("</div>");
             }
             Row::Line { side, number, text } => {
                 let line = format!("{text}\n");

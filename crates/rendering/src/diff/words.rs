@@ -1,17 +1,18 @@
-//! What changed inside two lines that replace each other.
+//! The changed words of two lines that replace each other.
 
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp};
 
-/// Longer lines are shown as changed as a whole.
+/// Longer lines are marked as changed as a whole.
 const LINE_BYTES_MAX: usize = 1_000;
-/// Lines of more words together are too: comparing them takes steps in proportion to the square of it.
+/// Lines with more words together are too: the comparison is quadratic.
 const WORDS_MAX: usize = 600;
-/// Steps for all lines of one edit together. Enough for two thousand ordinary lines, some ten milliseconds at worst.
+/// The step limit for all lines of one edit together. Enough for two thousand ordinary lines, some ten milliseconds at
+/// worst.
 const STEPS_MAX: usize = 4_000_000;
 
-/// The steps that one edit may still take to compare words.
+/// The steps that one edit may still use to compare words.
 #[derive(Debug)]
 pub(super) struct Steps(usize);
 
@@ -24,8 +25,8 @@ impl Default for Steps {
 /// Parts of a line.
 pub(super) type Parts = Vec<Range<usize>>;
 
-/// The parts of `old` and `new` that are not in the other; none at all if the two have too little in common to be
-/// versions of one line, or if comparing them would take too many steps.
+/// The parts of `old` and `new` that are not in the other; `None` if the two have too little in common to be versions
+/// of one line, or if the comparison would take too many steps.
 pub(super) fn changed(old: &str, new: &str, steps: &mut Steps) -> Option<(Parts, Parts)> {
     if old.len() > LINE_BYTES_MAX || new.len() > LINE_BYTES_MAX {
         return None;
@@ -65,7 +66,7 @@ fn extend(ranges: &mut Vec<Range<usize>>, words: &[Range<usize>]) {
     ranges.push(first.start..last.end);
 }
 
-/// Words, runs of white space, and every other character for itself.
+/// Words, runs of white space, and every other character separately.
 fn words(line: &str) -> Parts {
     let class = |c: char| {
         if c.is_alphanumeric() || c == '_' {

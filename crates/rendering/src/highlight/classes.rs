@@ -19,10 +19,10 @@ use syntect::parsing::{Scope, ScopeStack};
 /// All letters that are written, for the allow-list.
 pub(crate) const CLASSES: &[&str] = &["k", "f", "s", "t", "n", "p", "c", "a", "d"];
 
-/// The one letter that is not written.
+/// The one letter that is not written to the HTML.
 pub(super) const PUNCTUATION: char = 'o';
 
-/// From general to special: of two that match, the longer one wins. A blank letter means plain text.
+/// From general to specific: of two matches the longer one wins. A blank letter means plain text.
 const TABLE: &[(&str, char)] = &[
     ("comment", 'c'),
     ("punctuation.definition.comment", 'c'),
@@ -76,7 +76,7 @@ const TABLE: &[(&str, char)] = &[
     ("markup.deleted", 'd'),
     ("meta.diff.header", 'p'),
     ("meta.diff.range", 'k'),
-    // Groups that only say where we are.
+    // Scopes that only describe the context.
     ("source", ' '),
     ("text", ' '),
 ];
@@ -88,7 +88,7 @@ static RULES: LazyLock<Vec<(Scope, char)>> = LazyLock::new(|| {
     rules
 });
 
-/// Strings inside these are names of properties.
+/// Strings inside these scopes are names of properties.
 static KEYS: LazyLock<Vec<Scope>> = LazyLock::new(|| {
     ["meta.mapping.key", "meta.structure.dictionary.key", "entity.name.tag.yaml"]
         .iter()

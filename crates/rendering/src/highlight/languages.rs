@@ -1,8 +1,8 @@
-//! Which grammar a fence or a file asks for.
+//! The grammar for the language of a fence or a file.
 
 use std::borrow::Cow;
 
-/// The grammar's token for what stands behind a fence (`Rust`, `ts,ignore`, `{.python}`), or none for no language.
+/// The grammar's token for the info string of a fence (`Rust`, `ts,ignore`, `{.python}`), or `None` for no language.
 pub(super) fn token(language: &str) -> Option<Cow<'_, str>> {
     let name = name(language)?;
     let lower = name.to_ascii_lowercase();
@@ -28,14 +28,14 @@ pub(super) fn token(language: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// The language's name as a label: the first word of the fence's info string.
+/// The language as a label: the first word of the fence's info string.
 pub(crate) fn name(info: &str) -> Option<&str> {
     let word = info.split(|c: char| c.is_whitespace() || c == ',' || c == ';').find(|word| !word.is_empty())?;
     let word = word.trim_matches(['{', '}', '.']);
     (!word.is_empty()).then_some(word)
 }
 
-/// How people write the language that stands behind a fence; one we do not know is shown as it was written.
+/// The usual spelling of a fence's language; an unknown language is shown as it was written.
 pub(crate) fn label(info: &str) -> Option<Cow<'_, str>> {
     let written = name(info)?;
     Some(match written.to_ascii_lowercase().as_str() {
@@ -70,7 +70,7 @@ pub(crate) fn label(info: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// The file a fence names behind its language (`ts src/queue.ts`), if it does.
+/// The file that a fence names after its language (`ts src/queue.ts`), if any.
 pub(crate) fn file(info: &str) -> Option<&str> {
     let word = info.split_whitespace().nth(1)?;
     let is_path = word.contains(['/', '.']) && !word.contains(['=', '{', '}', '"']);

@@ -1,12 +1,12 @@
-//! Lines made to keep a grammar busy, for every grammar there is.
+//! Lines that are designed to keep a grammar busy, for every grammar.
 
 use syntect::parsing::{ParseState, SyntaxReference};
 
 use super::super::{Highlighter, SYNTAXES};
 use super::*;
 
-/// Each is repeated up to the longest line that is highlighted. Words joined by marks, open brackets and quotes, and what
-/// begins or ends strings, comments, tags, numbers, variables and calls.
+/// Each is repeated up to the longest line that is highlighted: words joined by marks, open brackets and quotes, and
+/// the delimiters of strings, comments, tags, numbers, variables and calls.
 const PATTERNS: [&str; 46] = [
     "-a", "_a", "a.", "(", "[", "{", "<", "\"", "'", "\\", "a ", "aA", "0", "..", "::", "/*", "#{", "$(", "=>", "a,",
     "&a;", "@a", "a-", "a(", "<a ", "a:", "`", "$a", // These were not used to choose the limits.
@@ -16,9 +16,9 @@ const PATTERNS: [&str; 46] = [
 /// No line takes more of a processor than this. The engine is optimised in every build, so one bound holds for all.
 const LINE_TIME_MAX_MS: f64 = 50.0;
 
-/// A block, in release. Twice that and more is left for a noisy machine.
+/// The limit for a block, in release builds. More than half of it is a reserve for a busy machine.
 const BLOCK_TIME_MAX_MS: f64 = if cfg!(debug_assertions) { 10_000.0 } else { 2_000.0 };
-/// Those of the patterns that were slowest in short lines, when all were tried.
+/// The patterns that were slowest in short lines.
 const SLOW_IN_SHORT_LINES: [&str; 8] = ["-a", "a-", "a\"", "_a", "a.", "a(", "a:", "$a"];
 
 /// The longest line that is highlighted.
@@ -38,21 +38,20 @@ fn line_of(pattern: &str, bytes_max: usize) -> String {
     line
 }
 
-/// What this thread has used of a processor, in milliseconds: what else the machine does is not counted. Elsewhere than on
-/// Linux it is not known, and nothing is asserted of it.
+/// The CPU time of this thread in milliseconds. Only Linux reports it; elsewhere nothing is asserted.
 fn cpu_ms() -> f64 {
     let counted = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     counted.split_whitespace().next().and_then(|time| time.parse::<f64>().ok()).unwrap_or_default() / 1e6
 }
 
-/// How long the grammar takes for the line, its expressions compiled before.
+/// How long the grammar takes for the line, with its expressions already compiled.
 fn time(syntax: &SyntaxReference, line: &str) -> f64 {
     let once = || {
         let start = cpu_ms();
         ParseState::new(syntax).parse_line(line, &SYNTAXES).map(drop).ok();
         cpu_ms() - start
     };
-    // Only what was slow is tried again: the first time may have compiled the grammar.
+    // Only slow lines are measured again: the first time may have compiled the grammar.
     let first = once();
     if first > LINE_TIME_MAX_MS / 4.0 { first.min(once()) } else { first }
 }
@@ -77,7 +76,7 @@ fn no_line_keeps_any_grammar_busy() {
     assert!(worst < LINE_TIME_MAX_MS, "{pattern:?} in {grammar} took {worst} ms");
 }
 
-/// Lines of every length that is short: what a block of them takes is what one takes, as often as the budget has room for.
+/// Short lines of every length: the time of a block is the time of one line times the number that the limit allows.
 #[test]
 fn no_block_keeps_any_grammar_busy() {
     let mut slowest: Vec<(f64, usize, &str, &str)> = Vec::new();
@@ -85,8 +84,8 @@ fn no_block_keeps_any_grammar_busy() {
         for pattern in SLOW_IN_SHORT_LINES {
             for bytes in [30, 90, 250] {
                 let line = line_of(pattern, bytes);
-                // The first time may compile the grammar. These take less than what the processor's time is counted in, so
-                // the clock is read; the least of three is the least disturbed.
+                // The first run may compile the grammar. These times are below the resolution of the CPU time, so wall
+                // time is used; the minimum of three is the least disturbed.
                 let took = (0..3).map(|_| clocked(syntax, &line)).fold(f64::INFINITY, f64::min);
                 slowest.push((took * (WORK_MAX / cost(&line)) as f64, bytes, &syntax.name, pattern));
             }
@@ -99,7 +98,7 @@ fn no_block_keeps_any_grammar_busy() {
 }
 
 #[test]
-fn a_block_is_plain_once_its_work_is_spent() {
+fn a_block_is_plain_once_its_limit_is_used_up() {
     let count = |language: &str, line: &str| {
         let mut highlighter = Highlighter::new(language);
         (0..WORK_MAX).take_while(|_| highlighter.spans(line).len() > 2).count()
@@ -122,7 +121,7 @@ fn both_sides_of_an_edit_and_the_parts_of_a_file_share_one_budget() {
             highlighter.restart();
         }
         highlighter.restart();
-        assert_eq!(highlighter.spans(text).len(), 1, "a gap gives nothing back");
+        assert_eq!(highlighter.spans(text).len(), 1, "a gap resets nothing");
     }
     assert!(lines * cost(text) <= WORK_MAX);
 }

@@ -29,14 +29,6 @@ static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(|| {
     two_face::syntax::extra_newlines()
 });
 
-/// Loads the grammars and compiles those agents write most, so that no first code block has to wait for it.
-pub fn warm_up() {
-    for language in ["rust", "ts", "tsx", "js", "python", "bash", "json", "go"] {
-        let mut out = String::new();
-        Highlighter::new(language).line_into(&mut out, "let x = \"a\"; // b\n");
-    }
-}
-
 /// The state of one code block between two lines.
 #[derive(Debug)]
 pub(crate) struct Highlighter {
@@ -72,7 +64,7 @@ impl Highlighter {
         }
     }
 
-    /// Reads one line and says which parts of it have which class, from its start to its end. Neighbours differ, white
+    /// Reads one line and returns which parts of it have which class, from its start to its end. Neighbours differ, white
     /// space goes with what is before it, and no class reaches over the line's end, so that lines can be cut.
     pub(crate) fn spans(&mut self, line: &str) -> Vec<(Option<char>, Range<usize>)> {
         let plain = || vec![(None, 0..line.len())];

@@ -1,18 +1,18 @@
-//! What has changed since when, so that every reader is sent only what it lacks.
+//! Which blocks have changed since when, so that every reader gets only what it lacks.
 //!
-//! Each change of the rendered blocks has a number and a position: everything before the position stayed as it was. What
-//! a reader who saw number *n* still has in common with now ends at the smallest position of all changes after *n*.
+//! Each change of the rendered blocks has a number and a position: everything before the position is unchanged. A
+//! reader that has seen change *n* is up to date before the smallest position of all changes after *n*.
 
 use std::cmp::Ordering;
 
-/// How many changes are remembered exactly; older ones are remembered more and more coarsely.
+/// How many changes are recorded exactly; older ones are merged more and more.
 const EXACT: usize = 512;
 
-/// What a reader has seen: all changes up to this one. The default has seen nothing.
+/// What a reader has seen: all changes up to this number. The default has seen nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(u64);
 
-/// A position in the rendered blocks: so many whole blocks, and so many bytes (UTF-16 units) of the next one.
+/// A position in the rendered blocks: the number of whole blocks, and of bytes (and UTF-16 units) of the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) block: usize,
@@ -38,7 +38,7 @@ impl Ord for Position {
     }
 }
 
-/// All changes that still say something: numbers and positions both rise.
+/// The changes that still matter: their numbers and positions both increase.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     latest: Mark,
@@ -50,10 +50,10 @@ impl Changes {
         self.latest
     }
 
-    /// Everything from `position` on may be different now.
+    /// Everything from `position` on may have changed.
     pub(crate) fn record(&mut self, position: Position) {
         self.latest.0 += 1;
-        // A change further up says all that the ones below it said.
+        // A change at an earlier position covers the ones at later positions.
         while self.log.last().is_some_and(|(_, last)| *last >= position) {
             self.log.pop();
         }
@@ -63,14 +63,14 @@ impl Changes {
         }
     }
 
-    /// Up to where a reader at `mark` has what is there now; none if it has everything.
+    /// The position up to which a reader at `mark` is up to date; `None` if it has everything.
     pub(crate) fn since(&self, mark: Mark) -> Option<Position> {
         let next = self.log.partition_point(|(number, _)| *number <= mark);
         self.log.get(next).map(|(_, position)| *position)
     }
 
-    /// Joins every two of the older half: the later number with the earlier position, so an old reader is sent a little
-    /// more than it lacks, never less.
+    /// Merges pairs of changes in the older half: the later number with the earlier position. An old reader may get a
+    /// little more than it lacks, never less.
     fn coarsen(&mut self) {
         for pair in 0..EXACT / 2 {
             self.log[pair] = (self.log[2 * pair + 1].0, self.log[2 * pair].1);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_stays_short_and_never_promises_too_much() {
+    fn a_long_log_stays_short_and_never_omits_a_change() {
         let mut changes = Changes::default();
         let mut marks = Vec::new();
         for bytes in 0..10_000 {

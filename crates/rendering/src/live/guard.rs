@@ -1,53 +1,53 @@
-//! What stands in front of a place inside containers, for a parser that starts there.
+//! The source that is put before a restart position inside containers, so that a parser can start there.
 
 use pulldown_cmark::{BlockQuoteKind, Tag};
 
 use crate::markdown::alert;
 
-/// Deeper places are not looked for.
+/// Positions inside more containers are not used.
 pub(super) const LEVELS_MAX: usize = 12;
 
-/// Source to put in front of the rest of a block, and what it looks like.
+/// Source to put before the remaining source of a block, and its HTML.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
     pub(super) source: String,
     pub(super) html: String,
-    /// It ends in the first line of a paragraph, which may yet become the head of a table.
+    /// It ends in the first line of a paragraph, which may still become the head of a table.
     pub(super) in_first_line: bool,
-    /// If one of these follows, something before the guard may be closed by it.
+    /// These characters may close something that was opened before the guard.
     pub(super) closers: String,
     /// It ends inside a paragraph.
-    pub(super) of_words: bool,
+    pub(super) in_paragraph: bool,
 }
 
 /// What follows the guard.
 #[derive(Debug)]
-pub(super) enum Place {
-    /// A further item of the innermost list.
+pub(super) enum RestartKind {
+    /// Another item of the innermost list.
     Row,
-    /// A further block in the innermost container.
+    /// Another block in the innermost container.
     Block,
-    /// A further word of a paragraph.
+    /// Another word of a paragraph.
     Word { in_first_line: bool, closers: String },
-    /// A further line of something that its own first `lines` make what it is: a fence, raw HTML, the head of a table.
+    /// Another line of a block that is recognised by its first `lines`: a fence, raw HTML, a table.
     Line { lines: Vec<String>, html: String },
 }
 
-/// A container that is open at a place.
+/// A container that is open at a restart position.
 #[derive(Debug)]
 pub(super) enum Level {
-    /// `loose` once that is known. An item that is taken back (`*` becomes `**`) may make a list tight again, unless it
-    /// `stays_loose`.
+    /// `loose` is `None` until it is known. If an item disappears (`*` becomes `**`) a loose list may become tight
+    /// again, unless it `stays_loose`.
     List {
         first: Option<u64>,
         loose: Option<bool>,
         stays_loose: bool,
         items: usize,
     },
-    /// The marker with its indentation and spaces, if it is simple enough to be written again.
+    /// The marker with its indentation and spaces, if it is simple enough to be repeated.
     Item {
         start: usize,
-        /// Where it begins in the HTML.
+        /// Where it starts in the HTML.
         html: usize,
         marker: Option<String>,
         children: usize,
@@ -72,7 +72,7 @@ impl Level {
         }
     }
 
-    /// How far it indents what is in it.
+    /// The width of the indentation of its content.
     pub(super) fn width(&self) -> Option<usize> {
         match self {
             Self::List { .. } => Some(0),
@@ -87,8 +87,8 @@ const QUOTE: &str = "> ";
 const FOOTNOTE_INDENT: &str = "    ";
 
 impl Guard {
-    /// A guard inside `levels`, the outermost first. None if there is no simple one.
-    pub(super) fn new(levels: &[Level], place: Place) -> Option<Self> {
+    /// A guard inside `levels`, outermost first. `None` if there is no simple one.
+    pub(super) fn new(levels: &[Level], kind: RestartKind) -> Option<Self> {
         if levels.len() > LEVELS_MAX {
             return None;
         }
@@ -101,19 +101,20 @@ impl Guard {
                 Level::List { loose: Some(true), stays_loose: false, .. } => return None,
                 Level::List { first, loose, .. } => {
                     let Some(Level::Item { marker: Some(marker), .. }) = levels.get(depth + 1) else { return None };
-                    // The words of a tight item show themselves whether the list is still tight.
-                    let shows = depth + 1 == last && *loose == Some(false) && matches!(place, Place::Word { .. });
-                    guard.list(*first, (*loose)?, marker, !shows);
+                    // The text of a tight item itself shows whether the list is still tight.
+                    let in_word = matches!(kind, RestartKind::Word { .. });
+                    let shows_tightness = depth + 1 == last && *loose == Some(false) && in_word;
+                    guard.list(*first, (*loose)?, marker, !shows_tightness);
                 }
                 Level::Item { marker, .. } => {
-                    if depth == last && matches!(place, Place::Row) {
+                    if depth == last && matches!(kind, RestartKind::Row) {
                         break;
                     }
                     guard.item(marker.as_ref()?);
                     tight = matches!(levels.get(depth.wrapping_sub(1)), Some(Level::List { loose: Some(false), .. }));
                 }
                 Level::Quote { alert: None, .. } => guard.open(QUOTE, QUOTE, "<blockquote>"),
-                Level::Quote { alert: Some(kind), .. } => guard.alert(*kind),
+                Level::Quote { alert: Some(alert), .. } => guard.alert(*alert),
                 Level::Footnote { label, .. } => {
                     if !label.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                         return None;
@@ -123,23 +124,23 @@ impl Guard {
                 }
             }
         }
-        let of_words = matches!(place, Place::Word { .. });
+        let in_paragraph = matches!(kind, RestartKind::Word { .. });
         let (mut in_first_line, mut closers) = (false, String::new());
-        match place {
-            Place::Row => {}
+        match kind {
+            RestartKind::Row => {}
             // A tight item has no blank line between its blocks.
-            Place::Block if tight => return None,
-            Place::Block => {
+            RestartKind::Block if tight => return None,
+            RestartKind::Block => {
                 guard.text("x\n", "<p>x</p>");
                 guard.blank();
             }
-            Place::Word { in_first_line: first, closers: open } => {
+            RestartKind::Word { in_first_line: first, closers: open } => {
                 guard.text("x\n", if tight { "x<br>x " } else { "<p>x<br>x " });
                 guard.fresh = true;
                 guard.text("x ", "");
                 (in_first_line, closers) = (first, open);
             }
-            Place::Line { lines, html } => {
+            RestartKind::Line { lines, html } => {
                 for line in lines {
                     guard.text(&line, "");
                     guard.fresh = true;
@@ -147,7 +148,7 @@ impl Guard {
                 guard.html.push_str(&html);
             }
         }
-        Some(Self { source: guard.source, html: guard.html, in_first_line, closers, of_words })
+        Some(Self { source: guard.source, html: guard.html, in_first_line, closers, in_paragraph })
     }
 }
 
@@ -155,9 +156,9 @@ impl Guard {
 struct Writer {
     source: String,
     html: String,
-    /// What every further line begins with.
+    /// The prefix of every following line.
     indent: String,
-    /// Whether a line begins here.
+    /// Whether the next text starts a line.
     fresh: bool,
 }
 
@@ -187,7 +188,7 @@ impl Writer {
         self.fresh = true;
     }
 
-    /// A list, with a first item if that is needed to tell whether it is loose.
+    /// A list, with a first item if that is needed to determine whether it is loose.
     fn list(&mut self, first: Option<u64>, loose: bool, marker: &str, first_item: bool) {
         let number: String = marker.chars().filter(char::is_ascii_digit).collect();
         let html = match (first, number.parse()) {

@@ -2,13 +2,13 @@
 
 use super::changes::Position;
 
-/// A block of which a first part is settled and only the rest is written again.
+/// The HTML of a block whose first part is settled; only the remainder is rewritten.
 #[derive(Debug, Default)]
 pub(super) struct OpenHtml {
     html: String,
     settled: usize,
     settled_utf16: usize,
-    /// Where the last change began, if it was one.
+    /// Where the last change started, if there was one.
     changed: Option<usize>,
 }
 
@@ -21,20 +21,20 @@ impl OpenHtml {
         &self.html
     }
 
-    /// Settles everything up to a position.
+    /// Settles everything up to this byte.
     pub(super) fn settle(&mut self, bytes: usize) {
         self.settled_utf16 += utf16(&self.html[self.settled..bytes]);
         self.settled = bytes;
     }
 
-    /// Takes back what was settled after a position.
+    /// Makes everything after this byte changeable again.
     pub(super) fn unsettle(&mut self, bytes: usize) {
         self.settled_utf16 = self.utf16_until(bytes);
         self.settled = bytes;
     }
 
-    /// Replaces what is not settled: `settled` is from now on, `rest` and `close` may be replaced again.
-    pub(super) fn go_on(&mut self, settled: &str, rest: &str, close: &str) {
+    /// Replaces the part that is not settled. `settled` becomes settled, `rest` and `close` may be replaced again.
+    pub(super) fn append(&mut self, settled: &str, rest: &str, close: &str) {
         let old = self.html.split_off(self.settled);
         self.html.push_str(settled);
         self.html.push_str(rest);
@@ -44,7 +44,8 @@ impl OpenHtml {
         self.settle(self.settled + settled.len());
     }
 
-    /// Replaces everything from `from` up to the last `close` bytes. Says how much of it stayed, if not all did.
+    /// Replaces everything from `from` up to the last `close` bytes. Returns how much of it is unchanged, unless all
+    /// is.
     pub(super) fn replace(&mut self, from: usize, close: usize, with: &str) -> Option<usize> {
         let range = from..self.html.len() - close;
         let old = &self.html[range.clone()];
@@ -56,7 +57,7 @@ impl OpenHtml {
         Some(common)
     }
 
-    /// How many UTF-16 units the first so many bytes are.
+    /// The number of UTF-16 units of the first `bytes` bytes.
     pub(super) fn utf16_until(&self, bytes: usize) -> usize {
         if bytes >= self.settled {
             self.settled_utf16 + utf16(&self.html[self.settled..bytes])
@@ -65,15 +66,15 @@ impl OpenHtml {
         }
     }
 
-    /// Where the last [`go_on`](Self::go_on) made a difference, if it did.
+    /// Where the last [`append`](Self::append) changed the HTML, if it did.
     pub(super) fn change(&self) -> Option<Position> {
         let bytes = self.changed?;
-        // What was just settled may lie behind the change.
+        // The end of the settled part may now be after the change.
         Some(Position { block: 0, bytes, utf16: self.utf16_until(bytes) })
     }
 }
 
-/// How many bytes two texts have in common at their start, in whole characters.
+/// The length in bytes of the common prefix of two texts, in whole characters.
 pub(super) fn common_prefix(a: &str, b: &str) -> usize {
     let mut length = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     while !a.is_char_boundary(length) || !b.is_char_boundary(length) {
@@ -83,6 +84,6 @@ pub(super) fn common_prefix(a: &str, b: &str) -> usize {
 }
 
 pub(super) fn utf16(text: &str) -> usize {
-    // Every character is one unit, those of four bytes are two.
+    // Every character is one unit; characters of four bytes are two.
     text.bytes().map(|byte| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0)).sum()
 }

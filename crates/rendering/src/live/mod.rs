@@ -1,30 +1,30 @@
-//! Markdown that is still being written.
+//! Markdown that is still growing.
 //!
-//! Comes in: text, appended in any chunks. Goes out: the blocks of a full render of the text so far, to the byte, and for
-//! every reader the difference to what it has. Kept out: when to send, and to whom.
+//! Comes in: text, appended in any chunks. Goes out: the blocks of a full render of the text so far, identical to the
+//! byte, and for every reader the difference from what it has. Kept out: when to send, and to which reader.
 //!
-//! How it stays linear:
-//! - Blocks nothing can change any more are *settled*: never parsed or rendered again (see [`settle`]).
-//! - Of the rest, usually one open block, only the end is parsed again: from the last line of an open code fence
-//!   ([`fence`]); from the last word, block, item or line before which nothing can change in all others ([`open`],
+//! Why the cost stays linear:
+//! - Blocks that nothing can change any more are *settled*: never parsed or rendered again (see [`settle`]).
+//! - Of the remainder, usually one open block, only the end is parsed again: for an open code fence from its last line
+//!   ([`fence`]); for other blocks from the last word, block, item or line before which nothing can change ([`open`],
 //!   [`restart`]).
-//! - Plain words that are added to any open text, and whatever is added to a line of code, are not parsed at all
-//!   ([`plain`]).
-//! - A link definition counts when its line is complete or the text is: while its address grows, everything that mentions
-//!   it would be rendered and sent again at each chunk.
-//! - Definitions act at a distance. Settled blocks that mention a label are rendered again when its meaning changes.
-//! - [`changes`] remembers where each change began, so a reader gets only what it lacks, even after such a rewind.
+//! - Plain text added to an open paragraph, and anything added to a line of code, is not parsed at all ([`plain`]).
+//! - A link definition takes effect when its line or the text is complete. Otherwise everything that refers to it would
+//!   be rendered and sent again at each chunk while its address grows.
+//! - A definition affects earlier text: settled blocks that refer to a label are rendered again when its definition
+//!   changes.
+//! - [`changes`] records where each change started, so a reader gets only what it lacks, even after such a change.
 
 mod changes;
 mod fence;
 mod guard;
 mod html;
 mod open;
+mod paragraph;
 mod plain;
 mod restart;
 mod settle;
 mod tail;
-mod words;
 
 use std::sync::Arc;
 
@@ -35,42 +35,44 @@ use tail::{Grown, Tail};
 
 use crate::markdown::ODD_SPACES;
 
-/// A text that grows, as blocks of safe HTML.
+/// A growing text, as blocks of safe HTML.
 #[derive(Debug, Default)]
 pub struct LiveMarkdown {
-    /// All text so far, with `\n` as the only line ending, and no odd spaces.
+    /// The text so far, with `
+    /// ` as the only line ending, and with odd spaces replaced.
     text: String,
-    /// The last character was a `\r`; a `\n` that follows is part of the same line ending.
+    /// The last character was a `\r`; a following `
+    /// ` belongs to the same line ending.
     after_return: bool,
     settled: Settled,
     tail: Tail,
     changes: Changes,
-    /// How much of the text the blocks show: all, but for what is held back at its end.
+    /// How many bytes of the text the blocks show: all, except what is held back at the end.
     shown: usize,
-    /// How much of the tail each chunk has parsed again, if that is a flood of marks; else 0.
+    /// How many bytes of the tail each chunk has parsed again, if that is a flood of marks; otherwise 0.
     flood_bytes: usize,
 }
 
-/// So many marks in what each chunk has parsed again are a flood, never something that is written to be read: no place was
-/// found behind which the parser could start. A flood is parsed again only after it has grown by a part of it; all other
-/// texts are shown to their end at once.
+/// So many marks in what each chunk parses again are a flood, not text for people: the parser found no position from
+/// which it could start. A flood is parsed again only after it has grown by a fraction; all other texts are shown
+/// completely at once.
 const FLOOD_MARKS_MIN: usize = 2_000;
-/// What may have to be closed, or may close something, far away.
+/// Marks that may have to be closed, or may close something, far away.
 const MARKS: &[u8] = b"[]*_`~<";
-/// How large a part: all that is parsed for a flood is then at most so many times as much as the text.
+/// This fraction: all parsing of a flood together then reads at most so many times the text.
 const FLOOD_PARTS: usize = 64;
 
 /// Whether a text is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// More may come: a link definition in a last line without an end is held back.
+    /// More may follow: a link definition in an incomplete last line is held back.
     Open,
     Complete,
 }
 
-/// What a reader must do to be up to date: keep the first `from` blocks, keep the first `keep` UTF-16 units of block
-/// `from` and continue it with `html[0]`, append the rest of `html` as further blocks. Whatever the reader had beyond
-/// that is dropped; with no `html` at all, `from` blocks remain.
+/// How a reader gets up to date: keep the first `from` blocks; keep the first `keep` UTF-16 units of block `from` and
+/// append `html[0]` to them; add the remaining `html` as further blocks. Anything else the reader had is dropped. With
+/// an empty `html`, `from` blocks remain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockPatch {
     pub from: usize,
@@ -90,10 +92,10 @@ impl LiveMarkdown {
         if self.text.len() == before {
             return;
         }
-        // Until `absorb`, the tail's first block has this number; a change in the tail is counted from it.
+        // The number of the tail's first block until `absorb`; changes in the tail are relative to it.
         let first_tail_block = self.settled.blocks.len();
         let source = &self.text[self.settled.bytes..];
-        if let Some(Grown { changed }) = self.tail.grow_words(source, self.shown - self.settled.bytes) {
+        if let Some(Grown { changed }) = self.tail.grow_plain(source, self.shown - self.settled.bytes) {
             self.shown = self.text.len();
             return self.record(first_tail_block, changed);
         }
@@ -104,16 +106,17 @@ impl LiveMarkdown {
         self.render(Ending::Open);
     }
 
-    /// Nothing more comes: the last line is complete. The blocks are those of [`markdown`](crate::markdown) from now on.
+    /// The text is complete, and so is its last line. From now on the blocks equal those of
+    /// [`markdown`](crate::markdown).
     pub fn finish(&mut self) {
         if self.shown < self.text.len() {
             self.render(Ending::Complete);
         }
     }
 
-    /// How much of the text is shown, in bytes as [`text_len`](Self::text_len) counts them. It is all of it, but for a link
-    /// definition in a last line that may still grow, and for the end of a flood of marks. [`finish`](Self::finish)
-    /// shows the rest.
+    /// How many bytes of the text are shown, with each line ending counted as one byte. It is the whole text, except
+    /// for a link definition in an incomplete last line and the end of a flood of marks. [`finish`](Self::finish) shows
+    /// these too.
     pub fn shown_len(&self) -> usize {
         self.shown
     }
@@ -178,11 +181,6 @@ impl LiveMarkdown {
             }
         }
         self.text.push_str(rest);
-    }
-
-    /// Bytes of text so far, line endings counted as one.
-    pub fn text_len(&self) -> usize {
-        self.text.len()
     }
 
     /// All blocks as they are now.

@@ -1,67 +1,67 @@
 //! An open block at the end of a text, of which only the end is parsed again.
 //!
-//! The parser is started again in the middle, behind a [`Guard`] that makes it take what follows for what it is. If the
-//! guard itself then looks different, the block is no longer what it was (a list becomes loose by one blank line, and all
-//! its items with it; a line of `=` makes a heading of a paragraph), and is rendered again as a whole.
+//! The parser restarts in the middle, behind a [`Guard`] that makes it interpret what follows correctly. If the guard
+//! itself then renders differently, the block has changed its type (one blank line makes a list loose, with all its
+//! items; a line of `=` turns a paragraph into a heading), and it is rendered again as a whole.
 
 use super::guard::Guard;
 use super::html::OpenHtml;
+use super::paragraph::ANY_MARK;
 use super::restart::{Restart, Restarts, Search};
 use super::settle::cuts;
-use super::words::ANY_MARK;
 use crate::markdown::{Block, Definitions, Kind, OpenEnd, Renderer, Watch};
 
-/// A shorter block is rendered again as a whole: most paragraphs end before anything else would pay.
+/// A shorter block is rendered again as a whole: most paragraphs end before a restart would pay off.
 const WHOLE_BYTES: usize = if cfg!(debug_assertions) { 4 } else { 320 };
 
-/// Looking for a later place is not free, so it is done every so many bytes. Tests look more often, and earlier: every
-/// place that is found is a claim.
+/// The search for a later restart position has a cost, so it runs only every so many bytes. Tests search more often and
+/// earlier, to check more positions.
 const STEP_BYTES: usize = if cfg!(debug_assertions) { 4 } else { 96 };
 
 #[derive(Debug)]
 pub(super) struct OpenBlock {
     kind: Kind,
     start: Start,
-    /// The last item or inner block, to start from when the words of its paragraph turn into something else: `- one`
-    /// and, in the next line, `  -` is a heading until the second item has a word.
+    /// The last item or inner block, to restart from when the text of its paragraph becomes something else: `- one`
+    /// and, in the next line, `  -` is a heading until the second item has text.
     fallback: Option<Restart>,
-    /// When it is worth looking for a later place.
+    /// The length at which the next search for a later position pays off.
     next_look: usize,
-    /// A place that was found shows something else than the whole does: nothing more is built on it.
+    /// A restart position gave a different result than the whole block: none is used any more.
     is_broken: bool,
-    /// Remembers the code in what is parsed again.
+    /// Caches the highlighted code in the part that is parsed again.
     renderer: Renderer,
-    /// What is parsed: the guard and the end of the source.
+    /// The parsed source: the guard and the end of the block's source.
     parsed: String,
 }
 
-/// Where the parser starts again; everything before is settled.
+/// Where the parser restarts; everything before is settled.
 #[derive(Debug, Default)]
 struct Start {
     at: usize,
-    /// Where it is in the block's HTML.
+    /// The same position in the block's HTML.
     html: usize,
     guard: Guard,
 }
 
-/// What the parser made of the end of a text.
+/// The rendered end of a text.
 pub(super) struct Rest {
-    /// The open block from the guard on, and how much of it is the guard.
+    /// The open block from the guard on, and the length of the guard's part.
     html: String,
     guard: usize,
-    /// Where more text may go, at the end of the last block.
+    /// Where more text may be appended, at the end of the last block.
     pub(super) end: Option<OpenEnd>,
-    /// Further blocks, of which it is not known yet whether they stay.
+    /// Further blocks, which may still change.
     pub(super) others: Vec<OpenHtml>,
-    /// Later places to start from.
+    /// Later restart positions.
     restarts: Restarts,
 }
 
-/// Why the end of a text cannot be taken as it was parsed.
-enum Lost {
-    /// The block has ended: it is time to settle it.
+/// Why the rendered end of a text cannot be used.
+enum RestartError {
+    /// The block has ended: it can be settled.
     Ended,
-    /// What stands behind the guard is not what it was taken for.
+    /// The guard rendered differently, so the block is not what it was.
     Changed,
 }
 
@@ -72,7 +72,7 @@ impl Rest {
 }
 
 impl OpenBlock {
-    /// Takes over a block that is the whole tail, once it is long enough to be worth it.
+    /// Starts from a block that is the whole tail, once it is long enough.
     pub(super) fn take_over(source: &str, block: &Block, outside: &Definitions, html: &mut OpenHtml) -> Option<Self> {
         if source.len() < WHOLE_BYTES || matches!(block.kind, Kind::Fence | Kind::Line) {
             return None;
@@ -96,20 +96,20 @@ impl OpenBlock {
         open.advance(found, source, outside, html).then_some(open)
     }
 
-    /// Goes on to the end of the tail's source. `None` if it is no longer the same block, or may not be.
+    /// Continues to the end of the tail's source. `None` if it is no longer the same block, or may not be.
     pub(super) fn grow(&mut self, source: &str, outside: &Definitions, html: &mut OpenHtml) -> Option<Rest> {
         if self.is_broken {
             return None;
         }
         let mut rest = match self.render_rest(source, outside) {
             Ok(rest) => rest,
-            Err(Lost::Ended) => return None,
-            Err(Lost::Changed) => {
+            Err(RestartError::Ended) => return None,
+            Err(RestartError::Changed) => {
                 self.fall_back(html)?;
                 self.render_rest(source, outside).ok()?
             }
         };
-        html.go_on("", rest.html(), "");
+        html.append("", rest.html(), "");
         let found = std::mem::take(&mut rest.restarts);
         self.advance(found, source, outside, html);
         Some(rest)
@@ -129,15 +129,15 @@ impl OpenBlock {
         Some(())
     }
 
-    /// Moves on to a later place, if one was found.
+    /// Moves to a later restart position, if one was found.
     fn advance(&mut self, found: Restarts, source: &str, outside: &Definitions, html: &mut OpenHtml) -> bool {
         let may_start =
-            |place: &Restart| may_go_on(&place.guard, &source[place.at..]) && !may_become_a_rule(source, place.at);
+            |place: &Restart| may_continue(&place.guard, &source[place.at..]) && !may_become_a_rule(source, place.at);
         let Some(last) = found.last.filter(may_start) else { return false };
         let block = found.block.filter(|block| !may_become_a_rule(source, block.at));
-        // Behind something that may be closed by any mark, the last place before it is still a good one.
+        // Behind something that any mark may close, the last position before it is still usable.
         let before = Some(&self.start).filter(|before| {
-            last.guard.closers == ANY_MARK && before.guard.of_words && before.guard.closers != ANY_MARK
+            last.guard.closers == ANY_MARK && before.guard.in_paragraph && before.guard.closers != ANY_MARK
         });
         let before = before.map(|Start { at, html, guard }| Restart {
             at: *at,
@@ -153,7 +153,7 @@ impl OpenBlock {
         }
         self.next_look = source.len() + STEP_BYTES;
         self.start = Start { at: last.at, html: last.html, guard: last.guard };
-        // A place is a claim. It is tried before anything is built on it.
+        // A restart position is an assumption. It is checked before anything depends on it.
         let shown = html.as_str().get(self.start.html..);
         if !self.render_rest(source, outside).is_ok_and(|rest| Some(rest.html()) == shown) {
             self.is_broken = true;
@@ -163,11 +163,11 @@ impl OpenBlock {
         true
     }
 
-    fn render_rest(&mut self, source: &str, outside: &Definitions) -> Result<Rest, Lost> {
+    fn render_rest(&mut self, source: &str, outside: &Definitions) -> Result<Rest, RestartError> {
         let Start { at, html: settled, guard } = &self.start;
         let rest = &source[*at..];
-        if !may_go_on(guard, rest) {
-            return Err(Lost::Changed);
+        if !may_continue(guard, rest) {
+            return Err(RestartError::Changed);
         }
         let from = guard.source.len();
         self.parsed.clear();
@@ -177,16 +177,16 @@ impl OpenBlock {
         let look = source.len() >= self.next_look;
         let watch: Option<&mut dyn Watch> = if look { Some(&mut search) } else { None };
         let rendered = self.renderer.render_watched(&self.parsed, outside, watch);
-        // A footnote's guard defines it again.
+        // The guard of a footnote defines it again.
         if rendered.definitions.iter().any(|found| found.at >= from) {
-            return Err(Lost::Changed);
+            return Err(RestartError::Changed);
         }
         let cut = rendered.blocks.len() > 1 && !cuts(&self.parsed, &rendered.blocks).is_empty();
         let mut blocks = rendered.blocks.into_iter();
         let first = blocks.next().filter(|first| first.kind == self.kind && first.html.starts_with(&guard.html));
-        let first = first.ok_or(Lost::Changed)?;
+        let first = first.ok_or(RestartError::Changed)?;
         if cut {
-            return Err(Lost::Ended);
+            return Err(RestartError::Ended);
         }
         let mut restarts = Restarts::default();
         if look && first.clean {
@@ -207,13 +207,14 @@ impl OpenBlock {
     }
 }
 
-/// Whether `rest` can be read behind the guard as it would be in its place.
-fn may_go_on(guard: &Guard, rest: &str) -> bool {
+/// Whether `rest` is parsed behind the guard as it would be in its original position.
+fn may_continue(guard: &Guard, rest: &str) -> bool {
     let closes = !guard.closers.is_empty() && rest.contains(|next| guard.closers.contains(next));
     !(closes || guard.in_first_line && may_be_a_table(rest))
 }
 
-/// Whether the line at `at` may still turn into a rule, which has no items: `-     -` is code in an item until a third `-`.
+/// Whether the line at `at` may still turn into a rule, which has no items: `-     -` is code in an item until a third
+/// `-`.
 pub(super) fn may_become_a_rule(source: &str, at: usize) -> bool {
     let line = &source[source[..at].rfind('\n').map_or(0, |end| end + 1)..];
     if line.contains('\n') {
@@ -232,7 +233,7 @@ pub(super) fn may_become_a_rule(source: &str, at: usize) -> bool {
     inner.bytes().all(|byte| b" \t-*_+".contains(&byte))
 }
 
-/// Whether the second line may make a table of the first, which the guard would hide.
+/// Whether the second line may turn the first into the head of a table, which the guard would hide.
 fn may_be_a_table(source: &str) -> bool {
     let Some((_, below)) = source.split_once('\n') else { return false };
     let line = below.split('\n').next().unwrap_or_default();

@@ -1,35 +1,36 @@
-//! Plain words at the end of whatever is open: most of what agents write, and they cost what the words cost.
+//! Plain text at the end of an open block: the most frequent case, and the cheapest.
 //!
-//! Comes in: what was added, if the last render found that its source ends in text, in a line no further letter can turn
-//! into something else. Goes out: the same HTML with the words in front of the closing tags. No parser is asked. Kept out:
-//! every character that may mean something to markdown. One of them, and the block is parsed.
+//! Comes in: the added text, if the last render found that its source ends in text, in a line that no further character
+//! can turn into something else. Goes out: the same HTML with the new text before the closing tags. The parser is not
+//! used. Kept out: every character that may have a meaning in markdown; with one of them the block is parsed.
 //!
-//! In code and raw HTML nothing means anything until the line ends: there, whatever is added goes as it is.
+//! In code and raw HTML no character has a meaning until the line ends: there any text is appended as it is.
 //!
-//! What is half-written is text as well (`**bol`), so words may grow there too: only what closes it matters.
+//! An incomplete construct (`**bol`) is text as well, so text may grow there too: only its closing marks matter.
 
 use super::changes::Position;
 use super::html::{OpenHtml, utf16};
 use super::open::may_become_a_rule;
 use crate::escape;
-use crate::markdown::{LINK_WORD_BYTES_MAX, OpenEnd, Takes, words_into};
+use crate::markdown::{Continuation, LINK_WORD_BYTES_MAX, OpenEnd, words_into};
 use crate::sanitize::is_clean;
 
-/// A place in an open block where words may be added.
+/// A position in an open block where plain text may be appended.
 #[derive(Debug)]
 pub(super) struct PlainEnd {
-    /// From here on the tail's source is nothing but words, and the block's HTML up to its closing tags shows them.
+    /// From here on the tail's source is only plain text, and the block's HTML up to its closing tags shows it.
     source: usize,
     bytes: usize,
     utf16: usize,
-    /// How much of the HTML closes what is open.
+    /// The length of the closing tags in the HTML.
     close: usize,
-    takes: Takes,
-    /// The line shows as it is only until it turns into a rule.
+    takes: Continuation,
+    /// The line is shown as it is only until it turns into a rule.
     may_become_a_rule: bool,
-    /// Where the first of the words begins, if that is not here: it was for the parser, and must not be a link.
+    /// Where the first word starts, if it started before this position: the parser has seen its start, and it must not
+    /// become a link.
     continues: Option<usize>,
-    /// How long that word is, as far as it is text.
+    /// The length of that word, as far as it is text.
     word: usize,
     scratch: String,
 }
@@ -38,7 +39,7 @@ impl PlainEnd {
     /// Starts at the end of `source`, which `html` shows.
     pub(super) fn new(source: &str, html: &OpenHtml, OpenEnd { close, takes, word }: OpenEnd) -> Self {
         let bytes = html.as_str().len() - close;
-        let shown = if takes == Takes::Words { source.trim_end_matches(' ').len() } else { source.len() };
+        let shown = if takes == Continuation::Text { source.trim_end_matches(' ').len() } else { source.len() };
         let in_word = shown == source.len();
         let continues = in_word.then(|| source.rfind([' ', '\n', '\t']).map_or(0, |at| at + 1));
         Self {
@@ -47,24 +48,24 @@ impl PlainEnd {
             utf16: html.utf16_until(bytes),
             close,
             takes,
-            may_become_a_rule: takes == Takes::Anything && may_become_a_rule(source, source.len()),
+            may_become_a_rule: takes == Continuation::Anything && may_become_a_rule(source, source.len()),
             continues,
             word,
             scratch: String::new(),
         }
     }
 
-    /// Goes on to the end of `source`, of which everything from `before` on is new. Says where the HTML changed, if it
-    /// did; `None` if that is for the parser to say.
+    /// Continues to the end of `source`, in which everything from `before` on is new. Returns where the HTML changed,
+    /// if it did; `None` if the parser has to decide.
     pub(super) fn grow(&mut self, source: &str, before: usize, html: &mut OpenHtml) -> Option<Option<Position>> {
-        if self.takes == Takes::Anything {
+        if self.takes == Continuation::Anything {
             return self.grow_line(source, html);
         }
         if !is_plain(source, before) {
             return None;
         }
         let words = source[self.source..].trim_end_matches(' ');
-        // The rest of a word that is too long to be a link.
+        // The remainder of a word that is too long to be a link.
         let mut text = 0;
         if let Some(start) = self.continues {
             let rest = &words[..words.find(' ').unwrap_or(words.len())];
@@ -108,7 +109,7 @@ impl PlainEnd {
         Some(changed)
     }
 
-    /// Goes on in a line that shows whatever it is.
+    /// Continues in a line that is shown as it is, whatever it contains.
     fn grow_line(&mut self, source: &str, html: &mut OpenHtml) -> Option<Option<Position>> {
         let added = &source[self.source..];
         if self.may_become_a_rule || added.contains('\n') {
@@ -128,11 +129,11 @@ impl PlainEnd {
     }
 }
 
-/// Whether everything from `before` on, after what stands there, is words and what stands between words.
+/// Whether everything from `before` on is words and the characters between words.
 fn is_plain(source: &str, before: usize) -> bool {
     let mut previous = source[..before].chars().next_back().unwrap_or('\n');
     let mut characters = source[before..].chars().peekable();
-    // A space ends whatever stands before it as the end of the text did.
+    // A space ends the preceding construct just as the end of the text does.
     if characters.peek().is_some_and(|first| *first != ' ') && !is_inert(previous) {
         return false;
     }
@@ -150,7 +151,7 @@ fn is_plain(source: &str, before: usize) -> bool {
     true
 }
 
-/// Means nothing in the middle of a line, and does not make anything beside it mean something.
+/// Has no meaning in the middle of a line, and gives no meaning to its neighbours.
 fn is_inert(character: char) -> bool {
     match character {
         ' ' | ',' | '.' | ';' | ':' | '?' | '!' | '/' | '=' | '+' | '-' | '%' | '(' | '\'' | '"' | '@' | '#' | '{'
@@ -161,7 +162,7 @@ fn is_inert(character: char) -> bool {
     }
 }
 
-/// Whether a word may be an address or a place in a file.
+/// Whether a word may be an address or a reference to a file.
 fn may_be_a_link(word: &str) -> bool {
     let bytes = word.as_bytes();
     bytes.iter().enumerate().any(|(at, byte)| match byte {

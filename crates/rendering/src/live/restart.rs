@@ -1,36 +1,36 @@
-//! Where in an open block a parser can start again, and what must stand in front of that place.
+//! Finds where in an open block a parser can restart, and the guard for that position.
 //!
-//! Comes in: a source that is one open block, perhaps already behind a guard. Goes out: the last place in it before which
-//! nothing can change any more, and the [`Guard`] for it: a few words inside the same containers (lists, quotes, a
-//! footnote), so that the parser takes what follows for what it is. Kept out: what becomes of it. A guard that one day looks
-//! different ends the shortcut, and the caller renders from each place once and compares before it builds on it.
+//! Comes in: a source that is one open block, perhaps already behind a guard. Goes out: the last position before which
+//! nothing can change any more, and its [`Guard`]: a little text inside the same containers (lists, quotes, a
+//! footnote), so that the parser interprets what follows correctly. Kept out: how a position is used. If a guard later
+//! renders differently the caller stops using it, and the caller checks each position once against a full render.
 //!
-//! There are four kinds of places: the start of an item, the start of a further block inside an item, quote or footnote, a
-//! word of a paragraph ([`words`](super::words)), and a line of a table, of raw HTML or of code.
+//! There are four kinds of positions: the start of an item; the start of another block inside an item, quote or
+//! footnote; a word of a paragraph ([`paragraph`](super::paragraph)); a line of a table, of raw HTML or of code.
 
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 
-use super::guard::{Guard, LEVELS_MAX, Level, Place};
-use super::words::{Word, Words};
+use super::guard::{Guard, LEVELS_MAX, Level, RestartKind};
+use super::paragraph::{ParagraphScan, SafeWord};
 use crate::code;
 use crate::markdown::Watch;
 
-/// A guard is parsed again at each chunk: it has no longer lines than this.
+/// A guard is parsed again at each chunk, so its lines are limited to this length.
 const GUARD_LINE_BYTES_MAX: usize = 512;
 
-/// A place to start again: in the source, and in the HTML of the block.
+/// A restart position: in the source, and in the HTML of the block.
 #[derive(Clone, Debug)]
 pub(super) struct Restart {
     pub(super) at: usize,
     pub(super) html: usize,
     pub(super) guard: Guard,
-    /// It is a line of highlighted code, to be continued in the state after the line above.
+    /// It is a line of highlighted code, which continues with the highlighter's state after the line above.
     pub(super) in_code: bool,
 }
 
-/// The last place, and the last one that is no word of a paragraph.
+/// The last position of any kind, and the last one that is not a word of a paragraph.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
     pub(super) last: Option<Restart>,
@@ -43,34 +43,34 @@ impl Restarts {
     }
 }
 
-/// Looks for the last places in a source while it is rendered.
+/// Searches a source for restart positions while it is rendered.
 pub(super) struct Search<'a> {
     source: &'a str,
-    /// Everything before it is the `guard`.
+    /// Everything before this is the `guard`.
     from: usize,
     guard: &'a Guard,
     levels: Vec<Level>,
     /// The table, raw HTML or code that is being read.
     lines: Option<OwnLines>,
     /// The paragraph that is being read.
-    leaf: Option<Words>,
-    /// Inside a block whose text is no paragraph: code, a heading, a table.
+    leaf: Option<ParagraphScan>,
+    /// Inside a block whose text is not a paragraph: code, a heading, a table.
     opaque: bool,
     inline_depth: usize,
-    /// What is written so far, and where in it the last word begins that was found.
+    /// The length of the HTML so far, and the position in it of the last word that was found.
     html: usize,
     word_html: usize,
     found: Restarts,
 }
 
-/// A block that is told by its own first lines.
+/// A block that is recognised by its first lines.
 #[derive(Debug)]
 struct OwnLines {
     at: usize,
-    /// Where it begins in the HTML, and where its second part does: the rows, the second line.
+    /// Where it starts in the HTML.
     html: usize,
     head: Option<String>,
-    /// The language of a fence; none for all others.
+    /// The language of a fence; `None` for all others.
     info: Option<String>,
     newlines: usize,
 }
@@ -87,17 +87,21 @@ impl Watch for Search<'_> {
                 if let Some(leaf) = &mut self.leaf {
                     let start = range.start;
                     let word = leaf.text(self.source, text, range, self.inline_depth, self.from);
+                    // The writer collects texts before it writes them. It reports the word's position in the HTML with a
+                    // later event.
                     return word.map(|at| at - start);
                 }
                 if let Some(lines) = &mut self.lines {
                     lines.newlines += newlines(text);
                 }
             }
+            // A rule has no text: it only ends the paragraph above and may be a restart position itself.
             Event::Rule => {
                 self.end_leaf();
                 self.child(range.start);
             }
-            // It says nothing about its list: in a loose one it may be all there is of an item.
+            // A task marker does not show whether the list is loose: in a loose list it may be the only content of an
+            // item.
             Event::TaskListMarker(_) => {
                 self.begin_item_text(range.start);
                 if let Some(leaf) = &mut self.leaf {
@@ -122,7 +126,7 @@ impl Watch for Search<'_> {
 }
 
 impl<'a> Search<'a> {
-    /// Looks after `from` in `source`, of which everything before `from` is the `guard`.
+    /// Searches `source` after `from`; everything before `from` is the `guard`.
     pub(super) fn new(source: &'a str, from: usize, guard: &'a Guard) -> Self {
         Self {
             source,
@@ -155,6 +159,7 @@ impl<'a> Search<'a> {
             Tag::Paragraph => {
                 self.end_leaf();
                 if let [.., Level::List { loose, .. }, Level::Item { .. }] = &mut self.levels[..] {
+                    // The parser emits a paragraph directly inside an item only in a loose list.
                     loose.get_or_insert(true);
                 }
                 self.child(at);
@@ -176,7 +181,8 @@ impl<'a> Search<'a> {
                 };
                 self.lines = Some(OwnLines { at, html: self.html, head: None, info, newlines: 0 });
                 if matches!(tag, Tag::CodeBlock(CodeBlockKind::Indented)) {
-                    // Its indentation would have to be told from that of what is around it.
+                    // No position is recorded, because the code's indentation cannot be separated from that of its
+                    // containers.
                     if let Some(Level::Item { children, .. }) = self.levels.last_mut() {
                         *children += 1;
                     }
@@ -225,7 +231,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A block inside the innermost container begins here.
+    /// A block inside the innermost container starts here.
     fn child(&mut self, at: usize) {
         if self.levels.len() > LEVELS_MAX {
             return;
@@ -248,51 +254,55 @@ impl<'a> Search<'a> {
             }
             Level::List { .. } => return,
         };
+        // An incomplete line may still become part of the block above, so its blank line proves nothing yet.
         if complete && is_blank_inside(self.source, line) {
             self.blank_above(line, first);
         }
+        // A position inside the guard would be no progress.
         if !complete || line <= self.from {
             return;
         }
         if first {
-            // The start of an item is one as well, if nothing but its indentation stands before it.
+            // The start of an item is a restart position as well, if only its indentation comes before it.
             if let Some(&Level::Item { start, html, .. }) = self.levels.last()
                 && self.source.get(line..start).is_some_and(|before| before.bytes().all(|byte| b" >".contains(&byte)))
             {
+                // An item's tag has been written by now; the restart is before it.
                 self.html = html;
-                self.keep(line, Place::Row);
+                self.keep(line, RestartKind::Row);
             }
         } else if is_blank_inside(self.source, line) {
-            self.keep(line, Place::Block);
+            self.keep(line, RestartKind::Block);
         }
     }
 
-    /// A complete line of an item has a blank one above it. If that is between items or blocks, the list stays loose.
+    /// A complete line of an item has a blank line above it. If that is between items or blocks, the list stays loose.
     fn blank_above(&mut self, line: usize, first: bool) {
         if let [.., Level::List { items, stays_loose, .. }, Level::Item { start, .. }] = &mut self.levels[..] {
             *stays_loose |= !first || *items > 1 && line_start(self.source, *start) == line;
         }
     }
 
-    /// How far the content of the containers around the innermost one is indented.
+    /// The indentation of the content of the containers around the innermost one.
     fn column(&self) -> Option<usize> {
         self.levels[..self.levels.len().saturating_sub(1)].iter().map(Level::width).sum()
     }
 
-    /// Whatever becomes of this row, the ones above stay. The guard is the head of the table and the line below it.
+    /// A row cannot change the rows above. The guard is the head of the table and the line below it.
     fn row(&mut self, at: usize, html: &str) {
         let Some(lines) = &mut self.lines else { return };
+        // At the first row the HTML since the start of the table is its head: the HTML of the guard.
         let head_html = lines.head.get_or_insert_with(|| html[lines.html..].to_owned()).clone();
         let (table, line) = (lines.at, line_start(self.source, at));
         if line > self.from
             && let Some(head) = self.first_line(table)
             && let Some(below) = self.second_line(table)
         {
-            self.keep(line, Place::Line { lines: vec![head, below], html: head_html });
+            self.keep(line, RestartKind::Line { lines: vec![head, below], html: head_html });
         }
     }
 
-    /// A further line of raw HTML that no container is around of.
+    /// Another line of raw HTML outside any container.
     fn html_line(&mut self, at: usize, line: &str, html: &str) {
         let Some(lines) = &mut self.lines else { return };
         let first = lines.at;
@@ -306,7 +316,7 @@ impl<'a> Search<'a> {
             && !line.trim_ascii().is_empty()
             && let Some(head) = self.first_line(first)
         {
-            self.keep(at, Place::Line { lines: vec![head], html: head_html });
+            self.keep(at, RestartKind::Line { lines: vec![head], html: head_html });
         }
     }
 
@@ -317,6 +327,7 @@ impl<'a> Search<'a> {
         let line = line_start(self.source, start);
         let first =
             if info.is_some() { self.source[line..].find('\n').map_or(at, |below| line + below + 1) } else { line };
+        // If a newline of the source is not part of the code, the code has ended before the end of the source.
         if at <= self.from.max(first) || complete != newlines(&self.source[first..]) {
             return;
         }
@@ -325,20 +336,21 @@ impl<'a> Search<'a> {
         let lines = if info.is_some() {
             self.first_line(start)
         } else {
+            // Indented code has no opening line, so the guard is a line of code of its own.
             html.push_str("x\n");
             let last = &self.source[at..];
             (self.levels.is_empty() && last.starts_with("    ") && !last.trim_ascii().is_empty())
                 .then(|| "    x\n".to_owned())
         };
         if let Some(line) = lines {
-            self.keep(at, Place::Line { lines: vec![line], html });
+            self.keep(at, RestartKind::Line { lines: vec![line], html });
             if let Some(last) = &mut self.found.last {
                 last.in_code = info.is_some() && last.at == at;
             }
         }
     }
 
-    /// The line in which a block begins at `at`, if it begins where its containers' content does.
+    /// The line in which a block starts at `at`, if it starts where the content of its containers starts.
     fn first_line(&self, at: usize) -> Option<String> {
         let line = line_start(self.source, at);
         let content = line + self.inner_column()?;
@@ -364,26 +376,28 @@ impl<'a> Search<'a> {
     }
 
     fn begin_leaf(&mut self, at: usize) {
-        // In the guard's own paragraph, what was open before it still is.
+        // In the guard's paragraph, what was open before the guard is still open.
         let closers = if at < self.from { self.guard.closers.as_str() } else { "" };
-        self.leaf = Some(Words::new(self.source, at, closers));
+        self.leaf = Some(ParagraphScan::new(self.source, at, closers));
     }
 
     fn end_leaf(&mut self) {
         self.inline_depth = 0;
         let Some(leaf) = self.leaf.take() else { return };
-        if let Some(Word { at, closers }) = leaf.found().cloned() {
+        if let Some(SafeWord { at, closers }) = leaf.found().cloned() {
             let began_here = leaf.start() >= self.from;
             let line_start = if began_here { leaf.start() } else { self.from };
+            // Only the first line of a paragraph can become the head of a table.
             let in_first_line = (began_here || self.guard.in_first_line) && !self.source[line_start..at].contains('\n');
+            // The restart is at the word, not at the end of the HTML so far.
             self.html = self.word_html;
-            self.keep(at, Place::Word { in_first_line, closers });
+            self.keep(at, RestartKind::Word { in_first_line, closers });
         }
     }
 
-    fn keep(&mut self, at: usize, place: Place) {
-        let is_block = matches!(place, Place::Row | Place::Block);
-        if let Some(guard) = Guard::new(&self.levels, place) {
+    fn keep(&mut self, at: usize, kind: RestartKind) {
+        let is_block = matches!(kind, RestartKind::Row | RestartKind::Block);
+        if let Some(guard) = Guard::new(&self.levels, kind) {
             let restart = Restart { at, html: self.html, guard, in_code: false };
             if is_block {
                 self.found.block = Some(restart.clone());
@@ -397,7 +411,7 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
-/// What stands in front of the content of an item, if that is on its first line: indentation, sign, spaces.
+/// The marker of an item, if its content is on the same line: indentation, sign, spaces.
 fn item_marker(source: &str, start: usize, content: usize, column: usize) -> Option<String> {
     let line = line_start(source, start);
     let sign = source.get(start..content)?;
@@ -405,7 +419,7 @@ fn item_marker(source: &str, start: usize, content: usize, column: usize) -> Opt
     let indent = before.len().checked_sub(column)?;
     let spaces = sign.len() - sign.trim_end_matches(' ').len();
     let plain = indent < 4
-        // No tab, not in the line of a footnote's label, and in quotes that begin where a guard's do.
+        // No tab, no footnote label in the same line, and quotes with the same width as the guard's.
         && before.bytes().all(|byte| byte != b'\t' && byte != b'[')
         && before.bytes().skip(column).all(|byte| byte == b' ')
         && (1..=4).contains(&spaces)
@@ -418,7 +432,7 @@ fn line_start(source: &str, at: usize) -> usize {
     source[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Whether the line above has nothing but the signs of quotes.
+/// Whether the line above contains only spaces and quote signs.
 fn is_blank_inside(source: &str, line: usize) -> bool {
     let Some(above) = source[..line].strip_suffix('\n') else { return false };
     above[line_start(above, above.len())..].bytes().all(|byte| matches!(byte, b' ' | b'>'))

@@ -1,4 +1,4 @@
-//! Blocks that are done, and what can still reach them: definitions.
+//! Settled blocks, and the definitions that can still change them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -8,38 +8,38 @@ use super::changes::Position;
 use super::html::{common_prefix, utf16};
 use crate::markdown::{Block, Definitions, Found, Kind, Label, Rendered, Renderer};
 
-/// The part of a text that is done.
+/// The settled part of a text.
 #[derive(Debug, Default)]
 pub(super) struct Settled {
-    /// How much of the text this is.
+    /// The length of this part of the text.
     pub(super) bytes: usize,
     pub(super) blocks: Vec<Arc<str>>,
-    /// What this part defines.
+    /// The definitions in this part.
     pub(super) definitions: Definitions,
-    /// What the rest of the text defines for now; it may still be taken back.
+    /// The current definitions in the remainder of the text; they may still disappear.
     provisional: Definitions,
     segments: Vec<Segment>,
-    /// Segments that mention a label nothing settled defines.
+    /// Segments that refer to a label without a settled definition.
     waiting: HashMap<Label, Vec<usize>>,
 }
 
-/// A stretch of source that renders the same alone as in its place.
+/// A part of the source that renders the same alone as in its context.
 #[derive(Debug)]
 struct Segment {
     source: Range<usize>,
     first_block: usize,
 }
 
-/// What came of one more look at the rest of a text.
+/// The result of rendering the remainder of a text once more.
 pub(super) struct Absorbed {
-    /// From where blocks that were settled before had to be rendered again.
+    /// The first position at which settled blocks had to be rendered again.
     pub(super) rewound: Option<Position>,
-    /// The blocks that are not done.
+    /// The blocks that are not settled.
     pub(super) open: Vec<Block>,
 }
 
 impl Settled {
-    /// Takes over from `rendered` (the rest of `text`) what is done, and leaves the others.
+    /// Moves the settled blocks out of `rendered` (the remainder of `text`) and returns the others.
     pub(super) fn absorb(&mut self, text: &str, rendered: Rendered) -> Absorbed {
         let source = &text[self.bytes..];
         let cuts = cuts(source, &rendered.blocks);
@@ -61,13 +61,13 @@ impl Settled {
         Absorbed { rewound, open: blocks.collect() }
     }
 
-    /// Whether the rest of the text defines nothing but, at most, the one footnote it consists of.
+    /// Whether the remainder of the text defines nothing, or consists of one footnote and defines only that.
     pub(super) fn rest_defines_nothing(&self, rest: &str) -> bool {
         self.provisional.is_empty() || self.provisional.is_one_footnote() && rest.trim_ascii_start().starts_with("[^")
     }
 
-    /// Takes note of the definitions in the rest of the text, of which the first `end` bytes are done now. Returns the
-    /// labels that mean something else than before.
+    /// Records the definitions in the remainder of the text, of which the first `end` bytes are now settled. Returns
+    /// the labels whose definition has changed.
     fn define(&mut self, found: Vec<Found>, end: usize) -> Vec<Label> {
         if found.is_empty() && self.provisional.is_empty() {
             return Vec::new();
@@ -87,7 +87,7 @@ impl Settled {
                 self.provisional.add(label, definition);
             }
         }
-        // What is left was taken back.
+        // The definitions that are left have disappeared.
         redefined.extend(before.into_labels());
         redefined
     }
@@ -102,7 +102,7 @@ impl Settled {
         self.blocks.push(block.html.into());
     }
 
-    /// Renders the segments again that mention one of these labels, and says where the first of them changed.
+    /// Renders the segments again that refer to one of these labels, and returns the position of the first change.
     fn render_waiting(&mut self, text: &str, redefined: &[Label]) -> Option<Position> {
         let segments: BTreeSet<usize> =
             redefined.iter().filter_map(|label| self.waiting.get(label)).flatten().copied().collect();
@@ -133,7 +133,7 @@ impl Settled {
 }
 
 /// Where `source` can be cut so that nothing after a cut changes anything before it, and each part renders alone as it
-/// does here. Every rule here was broken once by a random text; the property test keeps them honest.
+/// does here. Every rule was once violated by a random text; the property test checks them.
 pub(super) fn cuts(source: &str, blocks: &[Block]) -> Vec<usize> {
     let mut cuts = Vec::new();
     for pair in blocks.windows(2) {
@@ -143,13 +143,13 @@ pub(super) fn cuts(source: &str, blocks: &[Block]) -> Vec<usize> {
         let complete = source[line..].contains('\n');
         let gap = source.get(above.source.end..line).unwrap_or_default();
         let touches = gap.bytes().all(|byte| byte.is_ascii_whitespace());
-        // An indented line may belong to something open above that gave up its indentation, such as a footnote.
+        // An indented line may belong to an open block above with less indentation, such as a footnote.
         let indented = source[line..].starts_with("    ") || source[line..block.source.start.max(line)].contains('\t');
         let done = match above.kind {
-            // A heading and a rule end with their line, a fence that something follows is closed.
+            // A heading and a rule end with their line; a fence that is followed by something is closed.
             Kind::Line | Kind::Fence => touches,
-            Kind::Paragraph | Kind::Ends => touches && is_blank_line_before(source, line),
-            Kind::GoesOn => false,
+            Kind::Paragraph | Kind::EndsAtBlankLine => touches && is_blank_line_before(source, line),
+            Kind::SpansBlankLines => false,
         };
         if done || complete && !indented && (is_blank_line_before(source, line) || block.kind == Kind::Fence) {
             cuts.push(line);
@@ -159,7 +159,7 @@ pub(super) fn cuts(source: &str, blocks: &[Block]) -> Vec<usize> {
     cuts
 }
 
-/// Where the line after the blank one begins that ends this last paragraph.
+/// The start of the line after the blank line that ends this last paragraph.
 fn end_of(source: &str, paragraph: &Block) -> Option<usize> {
     let after = source.get(paragraph.source.end..)?;
     let line = paragraph.source.end + after.rfind('\n')? + 1;

@@ -18,7 +18,7 @@ pub(super) struct Tail {
     plain: Option<PlainEnd>,
 }
 
-/// How the tail can go on without being read again from its start.
+/// How the tail can continue without being parsed from its start.
 #[derive(Debug, Default)]
 enum Open {
     #[default]
@@ -27,7 +27,7 @@ enum Open {
     Block(Box<OpenBlock>),
 }
 
-/// The open block took in what was added.
+/// The open block has grown by the added text.
 pub(super) struct Grown {
     pub(super) changed: Option<Position>,
 }
@@ -37,16 +37,16 @@ impl Tail {
         self.blocks.iter().map(OpenHtml::as_str)
     }
 
-    /// Lets the last block grow to the end of `source`, of which everything from `before` on is new, if that is nothing but
-    /// words, and says where it changed, if it did.
-    pub(super) fn grow_words(&mut self, source: &str, before: usize) -> Option<Grown> {
+    /// Extends the last block to the end of `source`, in which everything from `before` on is new, if the addition is
+    /// plain text. Returns where it changed, if it did.
+    pub(super) fn grow_plain(&mut self, source: &str, before: usize) -> Option<Grown> {
         let plain = self.plain.as_mut()?;
         let (block, html) = self.blocks.iter_mut().enumerate().next_back()?;
         let changed = plain.grow(source, before, html)?;
         Some(Grown { changed: changed.map(|position| Position { block, ..position }) })
     }
 
-    /// Lets the open block grow to the end of `source`, if it is one that can, and says where it changed, if it did.
+    /// Extends the open block to the end of `source`, if it can, and returns where it changed, if it did.
     pub(super) fn grow(&mut self, source: &str, outside: &Definitions) -> Option<Grown> {
         self.plain = None;
         let changed = match &mut self.open {
@@ -87,9 +87,9 @@ impl Tail {
         self.renderer.render(source, outside)
     }
 
-    /// Takes the new blocks: some just left for good, the `open` ones are the tail from now on and end `source`. Says
-    /// where they begin to differ from the old ones. Without `outside`, what is defined elsewhere is not all that counts,
-    /// and no part of the tail can be rendered alone.
+    /// Replaces the blocks: some were settled, the `open` ones are now the tail and end `source`. Returns where they
+    /// differ from the old ones. Without `outside`, definitions elsewhere in the tail matter, and no part of it can be
+    /// rendered alone.
     pub(super) fn replace(
         &mut self,
         left: &[Arc<str>],
@@ -102,7 +102,7 @@ impl Tail {
         (self.open, self.plain) = (Open::Unknown, None);
         self.blocks.clear();
         if !left.is_empty() {
-            // The code blocks it remembers are no longer the first ones.
+            // The cached code blocks are no longer the first ones.
             self.renderer = Renderer::default();
         }
         let alone = left.is_empty() && open.len() == 1;
@@ -117,7 +117,7 @@ impl Tail {
         changed
     }
 
-    /// The blocks do not show the whole tail: what is added next cannot go on from their end.
+    /// The blocks do not show the whole tail, so added text cannot continue from their end.
     pub(super) fn close(&mut self) {
         (self.open, self.plain) = (Open::Unknown, None);
     }
@@ -139,7 +139,7 @@ fn take_over(
     }
 }
 
-/// Where two lists of blocks begin to differ.
+/// The position where two lists of blocks start to differ.
 fn first_difference<'a>(old: &[OpenHtml], new: impl Iterator<Item = &'a str>) -> Option<Position> {
     let mut count = 0;
     for (block, html) in new.enumerate() {

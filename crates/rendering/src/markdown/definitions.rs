@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unicase::UniCase;
 
-/// A label, compared as markdown compares labels. Footnotes' begin with `^`, which no link's label does.
+/// A label, compared as markdown compares labels. Labels of footnotes start with `^`, which no link's label does.
 pub(crate) type Label = UniCase<String>;
 
 /// What a label stands for. A footnote only has to exist.
@@ -14,13 +14,13 @@ pub(crate) enum Definition {
     Footnote,
 }
 
-/// A definition and where in its source it stands.
+/// A definition and its position in the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) label: Label,
     pub(crate) definition: Definition,
     pub(crate) at: usize,
-    /// Where it ends. A footnote goes on for as long as it does; of that only the start is known here.
+    /// Where it ends. For a footnote only the end of its start is known here.
     pub(crate) end: usize,
 }
 
@@ -49,7 +49,7 @@ impl Definitions {
         matches!(self.by_label.get(label), Some(Definition::Footnote))
     }
 
-    /// Keeps what was there: first come, first served.
+    /// Adds a definition, unless the label already has one.
     pub(crate) fn add(&mut self, label: Label, definition: Definition) {
         self.by_label.entry(label).or_insert(definition);
     }
@@ -62,7 +62,7 @@ impl Definitions {
         self.by_label.into_keys()
     }
 
-    /// These and, where these say nothing, the others.
+    /// These definitions, and the others for labels without one here.
     pub(crate) fn with(&self, others: &Self) -> Self {
         let mut all = others.clone();
         all.by_label.extend(self.by_label.iter().map(|(label, definition)| (label.clone(), definition.clone())));
@@ -92,7 +92,7 @@ pub(crate) fn footnote_mentions(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The label of a footnote as everyone else here spells it: with the `^`, white space collapsed.
+/// The label of a footnote in the common form: with the `^`, white space collapsed.
 pub(crate) fn footnote_label(mention: &str) -> Label {
     let words: Vec<&str> = mention.trim_start_matches('^').split_whitespace().collect();
     UniCase::new(format!("^{}", words.join(" ")))

@@ -1,6 +1,7 @@
-//! What in a text leads somewhere: addresses, and places in files.
+//! Links in a text: addresses, and references to files.
 //!
-//! Works word by word (a word has no ASCII white space), so that a text may be rendered in pieces cut at spaces.
+//! Works word by word (a word has no ASCII white space), so that a text may be rendered in parts that are cut at
+//! spaces.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,12 +14,12 @@ use crate::sanitize::{LINK_REL, is_link};
 
 static FINDER: LazyLock<LinkFinder> = LazyLock::new(|| {
     let mut finder = LinkFinder::new();
-    // With a scheme only, or every `main.rs` would be a site in Serbia.
+    // Only with a scheme; otherwise every `main.rs` would be a site in Serbia.
     finder.kinds(&[LinkKind::Url, LinkKind::Email]).url_must_have_scheme(true);
     finder
 });
 
-/// A longer word is text, whatever is in it: it can grow without being looked through again.
+/// A longer word is always text: it can grow without being searched again.
 pub(crate) const LINK_WORD_BYTES_MAX: usize = 4096;
 
 /// Appends text, with addresses and `file:line` as links.
@@ -49,7 +50,7 @@ pub(crate) fn text_into(html: &mut String, text: &str) {
     escape::text_into(html, &text[plain..]);
 }
 
-/// Appends the text of a code span: as a whole it may be a place in a file.
+/// Appends the text of a code span: as a whole it may be a reference to a file.
 pub(super) fn code_into(html: &mut String, text: &str) {
     match references::whole(text) {
         Some(reference) => reference.link_into(html, text),
@@ -57,12 +58,12 @@ pub(super) fn code_into(html: &mut String, text: &str) {
     }
 }
 
-/// The opening tag of a markdown link, or none if it may not lead where it wants to.
+/// The opening tag of a markdown link, or `None` if its address is not allowed.
 pub(super) fn opening(url: &str, title: &str) -> Option<String> {
     tag(url, "", title)
 }
 
-/// The opening tag for a picture that is shown as a link.
+/// The opening tag for an image that is shown as a link.
 pub(super) fn image_opening(url: &str, title: &str) -> Option<String> {
     tag(url, "class=\"image\" ", title)
 }
@@ -136,7 +137,7 @@ fn schemeless_into(html: &mut String, word: &str) {
     }
 }
 
-/// Where an address in a sentence ends: without the sentence's punctuation, a bracket it did not open, an entity.
+/// Where an address in a sentence ends: before the sentence's punctuation, a bracket it did not open, an entity.
 fn address_end(word: &str) -> usize {
     let mut address = &word[..word.find('<').unwrap_or(word.len())];
     loop {

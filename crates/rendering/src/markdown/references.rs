@@ -1,4 +1,4 @@
-//! Places in files, as agents write them: `src/main.rs:12`, `src/main.rs:12:5`, `lib/a.ts#L3-L9`.
+//! References to files, as agents write them: `src/main.rs:12`, `src/main.rs:12:5`, `lib/a.ts#L3-L9`.
 //!
 //! They become `<a class="ref" data-path="src/main.rs" data-line="12" role="link" tabindex="0" rel="…">`, for the page to act on.
 
@@ -56,7 +56,7 @@ pub(super) fn leading(word: &str) -> Option<(Reference<'_>, usize)> {
         return None;
     }
     let mut end = path_end + marker + line_length;
-    // A column or the end of a range belongs to what is shown, not to where it leads.
+    // A column or the end of a range is shown, but not part of the target.
     let after = &word[end..];
     let more = after.strip_prefix("-L").or_else(|| after.strip_prefix([':', '-'])).unwrap_or_default();
     let more_length = more.bytes().take_while(u8::is_ascii_digit).count();

@@ -11,17 +11,17 @@ use super::writer::{OpenEnd, Writer, Written, fence_marks};
 use crate::code::{CachedCode, CodeCache};
 use crate::sanitize::{is_clean, sanitized};
 
-/// What a top-level block is, as far as its neighbours care.
+/// The kind of a top-level block, as far as it matters for its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Paragraph,
     /// A heading or a rule: nothing that follows can change it.
     Line,
     Fence,
-    /// Something a blank line ends: a table, a quote, raw HTML.
-    Ends,
-    /// Something that may go on after a blank line: a list, a footnote, indented code.
-    GoesOn,
+    /// Something that a blank line ends: a table, a quote, raw HTML.
+    EndsAtBlankLine,
+    /// Something that may continue after a blank line: a list, a footnote, indented code.
+    SpansBlankLines,
 }
 
 /// One top-level block.
@@ -30,25 +30,26 @@ pub(crate) struct Block {
     pub(crate) kind: Kind,
     pub(crate) source: Range<usize>,
     pub(crate) html: String,
-    /// It is what was written: the sanitizer had nothing to do.
+    /// The sanitizer left the written HTML unchanged.
     pub(crate) clean: bool,
-    /// Where in the HTML further text goes, if the source ends where it may follow and change nothing else.
+    /// Where in the HTML further text is inserted, if the source ends where text can follow without changing anything
+    /// else.
     pub(crate) end: Option<OpenEnd>,
-    /// Labels it mentions, whether anything defines them or not.
+    /// The labels it refers to, defined or not.
     pub(crate) mentions: Vec<Label>,
 }
 
-/// Looks on while the first block of a source is written: every event, before it is written.
+/// Observes the events of the first block of a source, each before it is written.
 pub(crate) trait Watch {
-    /// `html` is the block so far, without a text that is still collected. A watcher may name a word of the text it sees,
-    /// by its offset: from then on `word` is where that word begins in the HTML.
+    /// `html` is the block so far, without a text that is still collected. The observer may return the offset of a word
+    /// in this text: from then on `word` is the start of that word in the HTML.
     fn event(&mut self, event: &Event<'_>, range: Range<usize>, html: &str, word: usize) -> Option<usize>;
 
     /// The code block that just ended has been written, its complete lines up to this position.
     fn code_written(&mut self, complete_lines: usize);
 }
 
-/// What came of one source.
+/// The result of rendering one source.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
     pub(crate) blocks: Vec<Block>,
@@ -57,14 +58,14 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
-    /// Whether a definition of a link reaches beyond this place.
+    /// Whether a link definition extends beyond this position.
     pub(crate) fn has_link_definition_after(&self, place: usize) -> bool {
         let is_it = |found: &Found| matches!(found.definition, Definition::Link { .. }) && found.end > place;
         self.definitions.iter().any(is_it)
     }
 }
 
-/// Renders sources that are versions of one another: code that was highlighted last time is not highlighted again.
+/// Renders successive versions of one source: code that was highlighted last time is not highlighted again.
 #[derive(Debug, Default)]
 pub(crate) struct Renderer {
     code: CodeCache,
@@ -88,13 +89,13 @@ impl Renderer {
         self.code.first_mut()
     }
 
-    /// Of all code it remembers only the state after the last complete line of the last block: the next source begins
-    /// behind that line.
+    /// Forgets all code except the state after the last complete line of the last block: the next source starts after
+    /// that line.
     pub(crate) fn continue_last_code(&mut self) {
         self.code.continue_last();
     }
 
-    /// Renders `source`, in which `outside` counts as defined before its first line.
+    /// Renders `source`, with the definitions of `outside`, which take precedence.
     pub(crate) fn render(&mut self, source: &str, outside: &Definitions) -> Rendered {
         self.render_watched(source, outside, None)
     }
@@ -130,7 +131,7 @@ impl Renderer {
         let mut depth = 0;
         let mut current: Option<(Kind, Range<usize>, Writer<'_>)> = None;
         for (event, range) in parser.into_offset_iter() {
-            // The prelude's own blocks are no part of the text.
+            // The blocks of the prelude are not part of the text.
             let Some(start) = range.start.checked_sub(skipped) else { continue };
             let range = start..range.end - skipped;
             match &event {
@@ -177,12 +178,12 @@ fn kind(event: &Event<'_>) -> Kind {
         Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Kind::Fence,
         // A heading with an underline is a paragraph until the underline is complete, but then it is final as well.
         Event::Start(Tag::Heading { .. }) | Event::Rule => Kind::Line,
-        Event::Start(Tag::Table(_) | Tag::BlockQuote(_) | Tag::HtmlBlock) => Kind::Ends,
-        _ => Kind::GoesOn,
+        Event::Start(Tag::Table(_) | Tag::BlockQuote(_) | Tag::HtmlBlock) => Kind::EndsAtBlankLine,
+        _ => Kind::SpansBlankLines,
     }
 }
 
-/// Stand-ins for the footnotes of `outside` that `source` mentions: the parser only knows those it reads itself.
+/// Placeholders for the footnotes of `outside` that `source` refers to: the parser knows only those in its input.
 fn footnotes_prelude(source: &str, outside: &Definitions) -> String {
     let mut prelude = String::new();
     if outside.is_empty() {
@@ -194,7 +195,7 @@ fn footnotes_prelude(source: &str, outside: &Definitions) -> String {
         }
     }
     if !prelude.is_empty() {
-        // Ends the last of them, whatever the source begins with.
+        // Ends the last of them, whatever the source starts with.
         prelude.push_str("\n***\n\n");
     }
     prelude

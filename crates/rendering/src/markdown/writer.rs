@@ -1,7 +1,7 @@
 //! Events of one block → HTML.
 //!
-//! Everything an agent wrote goes through [`escape`]; tags and attribute names come from this file alone. Raw HTML is
-//! text like any other. The result is spelled exactly as the sanitizer spells, so that it passes unchanged.
+//! All text of an agent goes through [`escape`]; tags and attribute names come from this file only. Raw HTML is treated
+//! as text. The output is exactly what the sanitizer would write, so it passes unchanged.
 
 use std::ops::Range;
 
@@ -22,21 +22,21 @@ pub(crate) struct Written {
     pub(crate) end: Option<OpenEnd>,
 }
 
-/// A source ends where text may follow that changes nothing else: it goes in front of the last `close` bytes.
+/// The source ends where text can follow without changing anything else: it is inserted before the last `close` bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenEnd {
     pub(crate) close: usize,
-    pub(crate) takes: Takes,
-    /// How long the word is that it ends in, as far as it is text.
+    pub(crate) takes: Continuation,
+    /// The length of the word at the end, as far as it is text.
     pub(crate) word: usize,
 }
 
 /// What may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
-    /// Words of a paragraph.
-    Words,
-    /// Whatever is not a new line: code, raw HTML.
+pub(crate) enum Continuation {
+    /// Text of a paragraph.
+    Text,
+    /// Anything except a new line: code, raw HTML.
     Anything,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Writer<'a> {
     outside: &'a Definitions,
     code: &'a mut CodeCache,
     html: String,
-    /// Closing tags of what is open; empty for what is shown flat.
+    /// The closing tags of open elements; empty for elements that are shown flat.
     open: Vec<&'static str>,
-    /// Neighbouring texts, so that an address the parser split is seen whole.
+    /// Adjacent texts, so that an address the parser split is seen as a whole.
     text: String,
     /// Inside a link nothing else may become one.
     links: usize,
@@ -58,10 +58,10 @@ pub(crate) struct Writer<'a> {
     column: usize,
     head: bool,
     inline: Inline,
-    /// A word of the collected text whose place in the HTML is asked for, and the place of the last such word.
+    /// A word of the collected text whose position in the HTML was requested, and the position of the last such word.
     marked: Option<usize>,
     marked_html: usize,
-    /// How long the last word is, if nothing but text follows its start.
+    /// The length of the last word, if only text follows its start.
     last_word: usize,
     /// Where the complete lines of the last code end, in the HTML.
     code_lines_end: usize,
@@ -69,16 +69,16 @@ pub(crate) struct Writer<'a> {
     verbatim_end: Option<usize>,
 }
 
-/// Where in the source the inline content stands that was written last.
+/// The position in the source of the inline content that was written last.
 #[derive(Clone, Copy, Default)]
 struct Inline {
-    /// Start of the leaf block it belongs to, and of its last line.
+    /// The start of its leaf block, and of its last line.
     leaf: Option<usize>,
     line: Option<usize>,
     end: usize,
     /// Where it ends in the HTML.
     html_end: usize,
-    /// Its block is closed: further inline content, in a tight item, belongs to another one.
+    /// Its block is closed: further inline content, in a tight item, belongs to another block.
     closed: bool,
 }
 
@@ -97,13 +97,13 @@ impl Inline {
     }
 }
 
-/// What an event is to the inline content around it.
+/// How an event relates to the inline content around it.
 enum Part {
     Inline,
-    /// Inline content that ends later; a picture never does, its end is not looked for.
+    /// Inline content that ends later; the end of an image is not tracked.
     Begin,
     Break,
-    /// The start of a block, or a block that is no leaf of text.
+    /// The start of a block, or a block that contains no text itself.
     Block,
     End,
 }
@@ -119,7 +119,7 @@ impl Part {
             | Event::Code(_)
             | Event::InlineHtml(_)
             | Event::FootnoteReference(_) => Self::Inline,
-            // The cells a row still lacks are there as well, empty.
+            // Missing cells of a row are emitted as well, empty.
             Event::Start(Tag::TableCell) => Self::End,
             Event::Start(_) | Event::Rule | Event::Html(_) => Self::Block,
             _ => Self::End,
@@ -173,13 +173,14 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn finish(mut self) -> Written {
         self.flush();
-        let words = self.plain_end().map(|end| (end, Takes::Words));
-        let end = words.or(self.verbatim_end.map(|end| (end, Takes::Anything)));
+        let words = self.plain_end().map(|end| (end, Continuation::Text));
+        let end = words.or(self.verbatim_end.map(|end| (end, Continuation::Anything)));
         let end = end.map(|(end, takes)| OpenEnd { close: self.html.len() - end, takes, word: self.last_word });
         Written { html: self.html, end }
     }
 
-    /// Where in the HTML further words go, if the source ends in a line that they cannot turn into anything else.
+    /// Where in the HTML further text is inserted, if the source ends in a line that it cannot change into something
+    /// else.
     fn plain_end(&self) -> Option<usize> {
         let Inline { leaf, line, end, html_end, .. } = self.inline;
         if end != self.source.trim_end_matches(' ').len() {
@@ -196,7 +197,7 @@ impl<'a> Writer<'a> {
         plain.then_some(html_end)
     }
 
-    /// An event that `watch` sees before it is written.
+    /// Handles an event; `watch` sees it before it is written.
     pub(crate) fn watched_event(&mut self, event: Event<'_>, range: Range<usize>, watch: &mut dyn Watch) {
         if !matches!(event, Event::Text(_)) {
             self.flush();
@@ -261,7 +262,7 @@ impl<'a> Writer<'a> {
                 self.html.push_str("</sup>");
             }
             Event::TaskListMarker(done) => self.task(done),
-            // Maths is not switched on; texts are collected by the caller.
+            // Maths is disabled; texts are collected by the caller.
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::Text(text) => {
                 escape::text_into(&mut self.html, &text);
             }
@@ -326,7 +327,7 @@ impl<'a> Writer<'a> {
                 let (url, title) = self.target(link_type, dest_url, title, &id);
                 self.image = Some(Image { url, title, alt: String::new(), depth: 0 });
             }
-            // Not switched on.
+            // Disabled.
             Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition
@@ -340,7 +341,7 @@ impl<'a> Writer<'a> {
         match tag {
             TagEnd::CodeBlock => return self.end_code(),
             TagEnd::HtmlBlock => {
-                // Its first line may yet turn out to be something else.
+                // Its first line may still become something else.
                 let ends_here = range.end == self.source.len() && self.source[range].contains('\n');
                 self.verbatim_end = (ends_here && !is_blank(last_line(self.source))).then_some(self.html.len());
                 while self.html.ends_with('\n') {
@@ -371,7 +372,7 @@ impl<'a> Writer<'a> {
         self.open.last().is_some_and(|close| !close.is_empty())
     }
 
-    /// The box of a task. Its item has just been opened and only now turns out to be one.
+    /// The checkbox of a task. Its item is already open when the parser reports the checkbox.
     fn task(&mut self, done: bool) {
         let (item, label) = if done { ("<li class=\"task done\">", "done") } else { ("<li class=\"task\">", "to do") };
         for opened in ["<li>", "<li><p>"] {
@@ -413,7 +414,7 @@ impl<'a> Writer<'a> {
 
     fn end_code(&mut self) {
         let Some(Fence { info, text, marks }) = self.fence.take() else { return };
-        let shown = marks.map_or(text.as_str(), |(mark, count)| without_half_a_fence(&text, mark, count));
+        let shown = marks.map_or(text.as_str(), |(mark, count)| without_partial_fence(&text, mark, count));
         code::open_into(&mut self.html, &info);
         self.code_lines_end = self.code.lines_into(&mut self.html, &info, shown);
         let mark = marks.map_or(b' ', |(mark, _)| mark);
@@ -443,7 +444,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Where a link leads: for references, what was defined before the source wins over what the source says.
+    /// The target of a link: for references, definitions before the source take precedence over those in it.
     fn target(&self, link_type: LinkType, url: CowStr<'_>, title: CowStr<'_>, id: &str) -> (String, String) {
         let reference = matches!(link_type, LinkType::Reference | LinkType::Collapsed | LinkType::Shortcut);
         match reference.then(|| self.outside.link(id)).flatten() {
@@ -465,7 +466,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Pictures from elsewhere are never fetched: an address is a message to whoever owns it.
+    /// Remote images are never fetched: a request would reveal the reader to the owner of the address.
     fn end_image(&mut self) {
         let Some(image) = self.image.take() else { return };
         let shown = if image.alt.trim().is_empty() { &image.url } else { &image.alt };
@@ -506,8 +507,8 @@ pub(super) fn fence_marks(source: &str) -> (u8, usize) {
     (mark, fence.iter().take_while(|byte| **byte == mark).count())
 }
 
-/// Hides a closing fence of which only some marks have arrived; a closed block's text ends with its last newline.
-pub(crate) fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
+/// Hides a closing fence of which only some marks have arrived; the text of a closed block ends with its last newline.
+pub(crate) fn without_partial_fence(text: &str, mark: u8, count: usize) -> &str {
     let last_line = text.rfind('\n').map_or(0, |at| at + 1);
     let line = &text.as_bytes()[last_line..];
     let indent = line.iter().take_while(|byte| **byte == b' ').count();
@@ -516,7 +517,7 @@ pub(crate) fn without_half_a_fence(text: &str, mark: u8, count: usize) -> &str {
     if half { &text[..last_line] } else { text }
 }
 
-/// Whether the last line of a code block is not complete and can be nothing but code: no fence, no blank line.
+/// Whether the last line of a code block is incomplete and certainly code: not a fence, not blank.
 pub(crate) fn is_code_for_sure(text: &str, mark: u8) -> bool {
     last_line(text).bytes().any(|byte| !matches!(byte, b' ' | b'\t') && byte != mark)
 }

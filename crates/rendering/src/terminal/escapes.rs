@@ -1,6 +1,6 @@
-//! Text with escape sequences → what it asks of a screen. Sequences may be split between chunks anywhere.
+//! Text with escape sequences → actions on a screen. Chunks may split sequences anywhere.
 
-/// One thing to do on a screen.
+/// One action on a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Print(char),
@@ -20,7 +20,7 @@ pub(super) enum Action {
     Style(Vec<u16>),
 }
 
-/// Longer sequences are no sequences.
+/// A longer sequence is treated as text.
 const SEQUENCE_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Default)]
@@ -28,12 +28,12 @@ enum State {
     #[default]
     Text,
     Escape,
-    /// `ESC [`, with what has come since.
+    /// `ESC [`, with the characters since then.
     Control(String),
-    /// `ESC ]` and its kin, titles and links: skipped up to their end.
+    /// `ESC ]` and similar, titles and links: skipped up to their end.
     Command,
     CommandEscape,
-    /// `ESC (` and its kin: one more character.
+    /// `ESC (` and similar: one more character.
     Charset,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// What the next character asks for, if it completes something.
+    /// The action that the next character completes, if any.
     pub(super) fn step(&mut self, c: char) -> Option<Action> {
         match std::mem::take(&mut self.state) {
             State::Text => return self.text(c),
@@ -66,7 +66,7 @@ impl Parser {
             State::Command => match c {
                 '\u{7}' | '\u{9c}' => {}
                 '\u{1b}' => self.state = State::CommandEscape,
-                // A command that never ends would swallow the rest of the output.
+                // A command that never ends would swallow the remaining output.
                 '\n' => return self.text(c),
                 _ => self.state = State::Command,
             },

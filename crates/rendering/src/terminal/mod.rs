@@ -1,11 +1,11 @@
-//! What a command printed, as a terminal would show it.
+//! The output of a command, as a terminal shows it.
 //!
 //! Comes in: text with escape sequences, in any chunks. Goes out: one `<div class="line">…</div>` per line, coloured by
 //! classes (`<span class="fg1 bold">`), carriage returns and progress bars resolved; the middle of long output as one
-//! `<div class="cut" data-count="1200">⋯ 1,200 lines</div>`. Kept out: programs that draw on the whole screen; they get
-//! the lines they wrote.
+//! `<div class="cut" data-count="1200">⋯ 1,200 lines</div>`. Kept out: full-screen programs; their lines are shown as
+//! they were written.
 //!
-//! Lines a cursor can still reach are kept as cells, the others as HTML, and of those only a head and a tail.
+//! Lines that the cursor can still reach are kept as cells, the others as HTML, and of those only a head and a tail.
 
 mod escapes;
 mod screen;
@@ -43,8 +43,8 @@ pub struct LiveTerminal {
     head: Vec<Arc<str>>,
     /// How many lines were dropped after them.
     hidden: usize,
-    /// The lines after those. Up to twice the cut's tail: dropping them in batches keeps the cost of telling readers
-    /// about it in proportion to the output.
+    /// The lines after those. Up to twice the cut's tail: dropping them in batches keeps the cost of updating readers
+    /// proportional to the output.
     tail: VecDeque<Arc<str>>,
     /// The screen's lines as they were last shown.
     shown: Vec<Arc<str>>,
@@ -69,12 +69,12 @@ impl LiveTerminal {
     pub fn push(&mut self, chunk: &str) {
         let (first, old) = (self.settled_blocks(), std::mem::take(&mut self.shown));
         let (mut left, mut dropped) = (0, false);
-        // How many of the old lines are still what they were; leaving the screen changes nothing for a reader.
+        // How many of the old lines are unchanged; a line that scrolls off the screen does not change for a reader.
         let mut same = 0;
         for c in chunk.chars() {
             let Some(action) = self.parser.step(c) else { continue };
             self.screen.act(action);
-            while let Some(row) = self.screen.leave() {
+            while let Some(row) = self.screen.scroll_off() {
                 let line: Arc<str> = sanitize(row.html()).into();
                 same += usize::from(same == left && old.get(left) == Some(&line));
                 left += 1;
@@ -95,7 +95,7 @@ impl LiveTerminal {
         }
     }
 
-    /// Keeps a line that left the screen. Says whether others had to go for it.
+    /// Keeps a line that scrolled off the screen. Returns whether other lines were dropped for it.
     fn keep(&mut self, line: Arc<str>) -> bool {
         if self.head.len() < self.cut.head {
             self.head.push(line);
@@ -116,7 +116,7 @@ impl LiveTerminal {
         self.head.len() + usize::from(self.hidden > 0) + self.tail.len()
     }
 
-    /// Lines so far, with the hidden ones.
+    /// The number of lines so far, including the hidden ones.
     pub fn lines(&self) -> usize {
         self.head.len() + self.hidden + self.tail.len() + self.shown.len()
     }
@@ -142,12 +142,12 @@ impl LiveTerminal {
             .collect()
     }
 
-    /// What a reader that has been given everything so far has seen.
+    /// The mark of a reader that has everything so far.
     pub fn mark(&self) -> Mark {
         self.changes.mark()
     }
 
-    /// What a reader at `mark` must do to be up to date.
+    /// How a reader at `mark` gets up to date.
     pub fn patch_since(&self, mark: Mark) -> BlockPatch {
         let from = self.changes.since(mark).map_or(self.settled_blocks() + self.shown.len(), |position| position.block);
         let html = self.blocks().iter().skip(from).map(|line| line.to_string()).collect();

@@ -6,9 +6,9 @@ use super::escapes::Action;
 use super::style::Style;
 use crate::escape;
 
-/// How far up a cursor can go. Progress displays use a few dozen lines.
+/// How many rows up the cursor can go. Progress displays use a few dozen lines.
 const ROWS_MAX: usize = 64;
-/// Characters of a line; what is beyond is shown as `…`.
+/// The most characters of a line; what is beyond is shown as `…`.
 const COLUMNS_MAX: usize = 4_000;
 const TAB_COLUMNS: usize = 8;
 
@@ -19,7 +19,7 @@ pub(super) struct Screen {
     row: usize,
     column: usize,
     style: Style,
-    /// Rows above this one were not written to since somebody asked.
+    /// Rows before this index were not written since the last call of `untouched`.
     touched: usize,
 }
 
@@ -71,7 +71,7 @@ impl Screen {
                 self.rows.truncate(self.row + 1);
             }
             Action::EraseScreen(2 | 3) => {
-                // A cleared screen begins anew below; what was printed stays readable.
+                // A cleared screen continues below; the earlier output stays readable.
                 self.row = self.rows.len() - 1;
                 self.column = 0;
             }
@@ -106,8 +106,8 @@ impl Screen {
         }
     }
 
-    /// The topmost line, once the cursor cannot come back to it.
-    pub(super) fn leave(&mut self) -> Option<Row> {
+    /// Removes the topmost line once the cursor cannot return to it.
+    pub(super) fn scroll_off(&mut self) -> Option<Row> {
         if self.rows.len() <= ROWS_MAX {
             return None;
         }
@@ -116,12 +116,12 @@ impl Screen {
         self.rows.pop_front()
     }
 
-    /// How many of the first lines nothing was written to since the last time this was asked.
+    /// How many of the first lines were not written since the last call.
     pub(super) fn untouched(&mut self) -> usize {
         std::mem::replace(&mut self.touched, self.row)
     }
 
-    /// The lines. The one after a final newline is not one yet.
+    /// The lines. The empty one after a final newline does not count yet.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         let last_is_empty = self.rows.back().is_some_and(|row| row.cells.is_empty());
         self.rows.iter().take(self.rows.len() - usize::from(last_is_empty))

@@ -1,6 +1,6 @@
 //! Colours and weights of a cell, as classes.
 
-/// How a character looks. Colours are the sixteen of every terminal; richer ones are brought down to them.
+/// How a character looks. The colours are the sixteen of every terminal; others are mapped to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Style {
     foreground: Option<u8>,
@@ -106,7 +106,7 @@ fn rich(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
     }
 }
 
-/// The one of the sixteen that is closest in kind: which parts are strong, and how bright it is.
+/// The closest of the sixteen colours: which components are strong, and how bright it is.
 fn nearest(red: u16, green: u16, blue: u16) -> u8 {
     let brightest = red.max(green).max(blue);
     let darkest = red.min(green).min(blue);

@@ -1,6 +1,6 @@
 //! Edits as rows.
 
-use rendering::{Cut, DiffView, diff, patch};
+use rendering::{Cut, DiffView, diff};
 
 /// The rows as text: number, sign, text; changed words in braces.
 fn rows(html: &str) -> Vec<String> {
@@ -68,36 +68,6 @@ fn an_edit_without_changes_is_one_fold() {
     let edit = diff(Some("a\nb\nc\n"), "a\nb\nc\n", "x", DiffView::default());
     assert_eq!((edit.added, edit.removed), (0, 0));
     assert_eq!(rows(&edit.html), ["⋯ 3 lines"]);
-}
-
-#[test]
-fn a_unified_patch_is_read_with_its_numbers() {
-    let text = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -10,3 +10,3 @@ fn x()\n one\n-let a = 1;\n+let a = 2;\n three\n\\ No newline at end of file\n@@ -30 +30,2 @@\n-x\n+--- y\n+z\n";
-    let edit = patch(text, "", DiffView::default());
-    assert_eq!((edit.added, edit.removed), (3, 2));
-    assert_eq!(
-        rows(&edit.html),
-        [
-            "src/a.rs",
-            "⋯ 9 lines",
-            "10 one",
-            "11−let a = {1};",
-            "11+let a = {2};",
-            "12 three",
-            "⋯ 17 lines",
-            "30−x",
-            "30+--- y",
-            "31+z",
-        ]
-    );
-}
-
-#[test]
-fn a_patch_without_numbers_is_read_too() {
-    let text = "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n-    return 1\n+    return 2\n*** Add File: b.py\n+x = 1\n*** End Patch\n";
-    let edit = patch(text, "", DiffView::default());
-    assert_eq!((edit.added, edit.removed), (2, 1));
-    assert_eq!(rows(&edit.html), ["a.py", "def f():", "−    return {1}", "+    return {2}", "b.py", "+x = 1"]);
 }
 
 #[test]

@@ -158,8 +158,8 @@ const LANGUAGES: &[(&str, &str)] = &[
 #[test]
 fn every_promised_language_has_colours_and_no_other_has() {
     for (language, line) in LANGUAGES {
-        let html = rendering::code(&format!("{line}\n"), language);
+        let html = rendering::markdown(&format!("```{language}\n{line}\n```\n")).concat();
         assert!(html.contains("<i class=\""), "{language}: {html}");
     }
-    assert!(!rendering::code("fn main() {}\n", "klingon").contains("<i class"));
+    assert!(!rendering::markdown("```klingon\nfn main() {}\n```\n").concat().contains("<i class"));
 }

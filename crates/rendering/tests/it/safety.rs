@@ -1,4 +1,4 @@
-//! Nothing an agent says becomes script, style, form, frame, handler, or a request to elsewhere.
+//! Nothing an agent sends becomes script, style, form, frame, handler, or a request to elsewhere.
 
 use proptest::prelude::*;
 use rendering::{Cut, DiffView};
@@ -17,12 +17,10 @@ fn corpus() -> impl Iterator<Item = String> {
 fn outputs(text: &str) -> Vec<String> {
     vec![
         rendering::markdown(text).concat(),
-        rendering::code(text, text.lines().next().unwrap_or_default()),
+        rendering::markdown(&format!("````{text}")).concat(),
         rendering::diff(Some("x"), text, "a.html", DiffView::default()).html,
-        rendering::patch(text, "", DiffView::default()).html,
         rendering::terminal(text, Cut::WHOLE).html,
         rendering::file_read(text, 1, text, Cut::WHOLE).html,
-        rendering::json(&serde_json::json!({ text: text }), Cut::WHOLE).html,
     ]
 }
 

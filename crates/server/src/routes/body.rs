@@ -11,10 +11,10 @@ use crate::error::Failure;
 
 /// As large as a WebSocket message may be.
 const BODY_BYTES_MAX: usize = crate::socket::MESSAGE_BYTES_MAX;
-/// A body that takes longer is a client that holds a connection.
+/// A client that needs longer only occupies a connection.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// A body of type `T`; what is wrong with another is said by field.
+/// A body of type `T`; an invalid body is reported by field.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequest<S> for JsonBody<T> {

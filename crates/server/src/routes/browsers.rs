@@ -1,4 +1,4 @@
-//! `/api/browsers`: which browsers were let in, and taking that back.
+//! `/api/browsers`: lists and revokes authorized browsers.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,12 +8,12 @@ use protocol::http::{BrowserListBody, RevokeBody, RevokedBody};
 
 use super::body::JsonBody;
 use crate::App;
-use crate::access::Visitor;
+use crate::access::Client;
 use crate::error::Failure;
 
-pub(crate) async fn list(State(app): State<App>, visitor: Option<Extension<Visitor>>) -> Json<BrowserListBody> {
-    let current = match &visitor {
-        Some(Extension(Visitor::Browser(standing))) => Some(standing.id.as_str()),
+pub(crate) async fn list(State(app): State<App>, client: Option<Extension<Client>>) -> Json<BrowserListBody> {
+    let current = match &client {
+        Some(Extension(Client::Browser(access))) => Some(access.id.as_str()),
         _ => None,
     };
     Json(match &app.access.keys {

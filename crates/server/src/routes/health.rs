@@ -1,4 +1,4 @@
-//! `GET /api/health`: is it there, and which one is it?
+//! `GET /api/health`: that the server runs, and which one it is.
 
 use axum::Json;
 use axum::extract::State;

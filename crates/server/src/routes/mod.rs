@@ -16,7 +16,7 @@ use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 
-use crate::access::Visitor;
+use crate::access::Client;
 use crate::error::Failure;
 use crate::{App, access, assets, headers, sign_in, socket};
 
@@ -43,7 +43,7 @@ pub(crate) fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// What changes something. It is done whether or not the client waits for it.
+/// Routes that change something. They complete whether or not the client waits.
 fn changes(app: &App) -> Router<App> {
     Router::new()
         .route("/api/session/create", post(session::create))
@@ -51,16 +51,16 @@ fn changes(app: &App) -> Router<App> {
         .route("/api/session/{id}/send", post(session::send))
         .route("/api/session/{id}/cancel", post(session::cancel))
         .route("/api/session/{id}/kill", post(session::kill))
-        .route_layer(from_fn_with_state(app.clone(), change::to_its_end))
+        .route_layer(from_fn_with_state(app.clone(), change::run_to_completion))
 }
 
 async fn shell(State(app): State<App>, request: Request) -> Response {
     let (headers, extensions) = (request.headers(), request.extensions());
-    // Looking at a link (HEAD) must not use it up.
+    // A HEAD request for a link must not use it up.
     let token = sign_in::offered_token(request.uri()).filter(|_| request.method() == Method::GET);
     match (token, extensions.get(), &app.access.keys) {
-        (Some(offered), _, _) => sign_in::enter(&app.access, headers, offered, extensions.get().copied()).await,
-        (None, Some(Visitor::OldCookie), Some(keys)) => sign_in::let_in(&app.access, keys, headers).await,
+        (Some(offered), _, _) => sign_in::sign_in(&app.access, headers, offered, extensions.get().copied()).await,
+        (None, Some(Client::OldCookie), Some(keys)) => sign_in::authorize(&app.access, keys, headers).await,
         _ => file(&request, assets::SHELL_PAGE),
     }
 }
@@ -77,7 +77,7 @@ fn file(request: &Request, path: &str) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return ([(header::ALLOW, "GET, HEAD")], method_not_allowed()).into_response();
     }
-    assets::serve(request.method(), path, request.headers())
+    assets::file_response(request.method(), path, request.headers())
         .unwrap_or_else(|| Failure::no_such("There is nothing at this path.", StatusCode::NOT_FOUND).into_response())
 }
 

@@ -3,7 +3,7 @@
 use axum::http::header;
 use axum::response::IntoResponse;
 
-/// Written by hand beside the routes; tests hold the two together.
+/// Maintained manually next to the routes; tests compare the two.
 pub(crate) const DOCUMENT: &str = include_str!("../../openapi.json");
 
 pub(crate) async fn document() -> impl IntoResponse {

@@ -51,7 +51,7 @@ pub(crate) async fn load(
     State(app): State<App>,
     SessionPath(session_id): SessionPath,
 ) -> Result<Json<SessionBody>, Failure> {
-    let session_id = app.hub.load_session(&session_id).await?;
+    app.hub.load_session(&session_id).await?;
     let cli_type = session_id.cli_type();
     Ok(Json(SessionBody { session_id, cli_type }))
 }
@@ -60,7 +60,7 @@ pub(crate) async fn status(
     State(app): State<App>,
     SessionPath(session_id): SessionPath,
 ) -> Result<Json<SessionStatusBody>, Failure> {
-    let (session_id, is_alive, state) = app.hub.session_status(&session_id)?;
+    let (is_alive, state) = app.hub.session_status(&session_id)?;
     let cli_type = session_id.cli_type();
     Ok(Json(SessionStatusBody { session_id, cli_type, is_alive, state }))
 }
@@ -70,7 +70,7 @@ pub(crate) async fn send(
     SessionPath(id): SessionPath,
     JsonBody(body): JsonBody<SendBody>,
 ) -> Result<(StatusCode, Json<SentBody>), Failure> {
-    let turn_id = app.hub.send(&id, body.content).await?;
+    let turn_id = app.hub.send(&id, body.content.into()).await?;
     Ok((StatusCode::ACCEPTED, Json(SentBody { turn_id })))
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn kill(State(app): State<App>, SessionPath(id): SessionPath) -
     Ok(Json(Empty {}))
 }
 
-/// `{}`: it was done and there is nothing to add.
+/// `{}`: done, and nothing to return.
 #[derive(serde::Serialize)]
 pub(crate) struct Empty {}
 

@@ -1,4 +1,4 @@
-//! `POST /api/ticket`: a way into the page that works once, for a browser that is about to be opened.
+//! `POST /api/ticket`: a one-time link to the page, for a browser that is about to be started.
 //!
 //! A browser's command line can be read by every user of the machine, so the secret must not be on it.
 
@@ -9,7 +9,7 @@ use protocol::http::TicketBody;
 
 use super::browsers::not_saved;
 use crate::App;
-use crate::access::Opening;
+use crate::access::OneTimeLink;
 use crate::error::Failure;
 
 pub(crate) async fn issue(
@@ -19,12 +19,12 @@ pub(crate) async fn issue(
     let Some(keys) = app.access.keys else {
         return Ok((StatusCode::CREATED, Json(TicketBody { path: "/".into(), file: None })));
     };
-    // One of our own names, or the request would not have come this far.
+    // The access check has accepted the host, so it is one of our names.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let base_url = format!("http://{host}");
     let issued = tokio::task::spawn_blocking(move || keys.issue_ticket(&base_url)).await;
     match issued {
-        Ok(Ok(Opening { path, file })) => Ok((StatusCode::CREATED, Json(TicketBody { path, file }))),
+        Ok(Ok(OneTimeLink { path, file })) => Ok((StatusCode::CREATED, Json(TicketBody { path, file }))),
         Ok(Err(error)) => Err(not_saved(&error)),
         Err(_) => Err(not_saved(&catalog::CatalogError::Stopped)),
     }

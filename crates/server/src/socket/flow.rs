@@ -1,4 +1,4 @@
-//! How the reading and the writing half of one window know of each other.
+//! Coordinates the reading and the writing half of one window.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::progress::Written;
 
-/// Requests read in a row before the writer has its turn. A client that asks and asks without reading the answers is
-/// no longer read from, so that its answers need not be kept for it; the hub's outbox has room for many times this.
-const ASKED_AHEAD_MAX: usize = 256;
+/// The most requests read in a row before the writer gets its turn. A client that sends requests without reading the
+/// answers is no longer read from, so that its answers need not be stored; the hub's outbox has room for many times
+/// this.
+const REQUESTS_AHEAD_MAX: usize = 256;
 
 pub(super) struct Flow {
-    heard_at: Mutex<Instant>,
+    received_at: Mutex<Instant>,
     asked_ahead: AtomicUsize,
     writing: AtomicBool,
     wrote: Notify,
@@ -24,7 +25,7 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn new(written: Written) -> Self {
         Self {
-            heard_at: Mutex::new(Instant::now()),
+            received_at: Mutex::new(Instant::now()),
             asked_ahead: AtomicUsize::new(0),
             writing: AtomicBool::new(false),
             wrote: Notify::new(),
@@ -32,17 +33,17 @@ impl Flow {
         }
     }
 
-    /// The peer said something.
-    pub(super) fn heard(&self) {
-        *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    /// The client sent something.
+    pub(super) fn received(&self) {
+        *self.received_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Done when the peer has said nothing for so long. While it takes a long answer it has not seen the ping behind that:
-    /// then only standing still counts, and its time begins anew when it has all of it.
+    /// Completes when the client was silent for so long. While it receives a long answer it has not seen the ping
+    /// behind it: then only a stalled transfer counts, and the time starts again at the end of the answer.
     pub(super) async fn silent_for(&self, limit: Duration) {
         let (mut taken, mut was_writing) = (0, false);
         loop {
-            let deadline = *self.heard_at.lock().unwrap_or_else(PoisonError::into_inner) + limit;
+            let deadline = *self.received_at.lock().unwrap_or_else(PoisonError::into_inner) + limit;
             if Instant::now() < deadline {
                 was_writing = false;
                 tokio::time::sleep_until(deadline).await;
@@ -59,7 +60,7 @@ impl Flow {
     }
 
     /// A request was read.
-    pub(super) fn asked(&self) {
+    pub(super) fn request_read(&self) {
         self.asked_ahead.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -73,9 +74,9 @@ impl Flow {
         written
     }
 
-    /// Lets the writer have its turn after so many requests, and waits for a write that does not end.
-    pub(super) async fn room_to_read(&self) {
-        while self.asked_ahead.load(Ordering::Relaxed) >= ASKED_AHEAD_MAX {
+    /// Gives the writer its turn after so many requests, and waits for a write that does not end.
+    pub(super) async fn may_read(&self) {
+        while self.asked_ahead.load(Ordering::Relaxed) >= REQUESTS_AHEAD_MAX {
             // A full buffer of small frames would otherwise be read to its end before the first answer is written.
             tokio::task::yield_now().await;
             if !self.writing.load(Ordering::Acquire) {
@@ -100,11 +101,11 @@ mod tests {
         let (written, stalled) = oneshot::channel::<()>();
         let mut write = std::pin::pin!(flow.during_write(stalled));
         assert!(write.as_mut().now_or_never().is_none());
-        for _ in 0..ASKED_AHEAD_MAX {
-            assert!(flow.room_to_read().now_or_never().is_some());
-            flow.asked();
+        for _ in 0..REQUESTS_AHEAD_MAX {
+            assert!(flow.may_read().now_or_never().is_some());
+            flow.request_read();
         }
-        let mut room = std::pin::pin!(flow.room_to_read());
+        let mut room = std::pin::pin!(flow.may_read());
         assert!(room.as_mut().now_or_never().is_none());
         written.send(()).unwrap();
         write.await.unwrap();
@@ -114,19 +115,19 @@ mod tests {
     #[tokio::test]
     async fn requests_without_an_answer_hold_nothing_up() {
         let flow = Flow::new(Written::default());
-        for _ in 0..10 * ASKED_AHEAD_MAX {
-            flow.room_to_read().await;
-            flow.asked();
+        for _ in 0..10 * REQUESTS_AHEAD_MAX {
+            flow.may_read().await;
+            flow.request_read();
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_a_long_answer_is_not_silent_until_it_stands_still() {
+    async fn a_client_that_takes_a_long_answer_is_not_silent_until_it_stands_still() {
         let (written, limit) = (Written::default(), Duration::from_secs(60));
         let flow = Flow::new(Written::clone(&written));
         let begun = Instant::now();
         let (end, ending) = oneshot::channel::<()>();
-        let peer = async {
+        let client = async {
             // It takes a little every ten seconds for ten minutes, and then nothing more.
             for _ in 0..60 {
                 tokio::time::sleep(Duration::from_secs(10)).await;
@@ -137,7 +138,7 @@ mod tests {
         tokio::select! {
             () = flow.silent_for(limit) => {}
             _ = flow.during_write(ending) => {}
-            () = peer => {}
+            () = client => {}
         }
         drop(end);
         let patience = begun.elapsed();
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_written_in_passing_is_no_excuse_for_silence() {
+    async fn a_short_write_does_not_reset_the_silence() {
         let (written, limit) = (Written::default(), Duration::from_secs(60));
         let flow = Flow::new(Written::clone(&written));
         let begun = Instant::now();
@@ -166,7 +167,7 @@ mod tests {
     async fn only_silence_counts_as_silence() {
         let flow = Flow::new(Written::default());
         flow.silent_for(Duration::from_millis(1)).await;
-        flow.heard();
+        flow.received();
         assert!(flow.silent_for(Duration::from_secs(3600)).now_or_never().is_none());
     }
 }

@@ -1,8 +1,8 @@
-//! Keeps oversized WebSocket messages off the wire, so that one can be answered instead of ending the connection.
+//! Filters oversized WebSocket messages, so that one can be answered with an error instead of ending the connection.
 //!
-//! Comes in: the raw bytes of a client. Goes out: the same bytes, except that a message over the limit is swallowed as
-//! it arrives, whatever its length, and stands there as an empty one behind a [`NOTICE`]. The library behind it would
-//! give up the connection at the header of such a frame. Kept out: the meaning of messages, and writing.
+//! Comes in: the raw bytes of a client. Goes out: the same bytes, except that a message over the limit is skipped as it
+//! arrives, whatever its length, and replaced by an empty one after a [`NOTICE`]. The WebSocket library would close the
+//! connection at the header of such a frame. Kept out: the meaning of messages, and writing.
 
 use std::io;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::bytes::{Buf, BytesMut};
 use tokio_util::io::poll_read_buf;
 
-/// The payload of the pong that precedes what is left of an oversized message. In-band, so that it keeps its place in
-/// the order; a client that sends one itself spoils its own next message and nothing else.
+/// The payload of the pong before an oversized message. It is in-band, so that the order is kept; a client that sends
+/// it itself only spoils its own next message.
 pub(super) const NOTICE: &[u8] = b"liminal: the next message was too big";
 
 /// How much is read at a time.
@@ -29,21 +29,21 @@ const PONG: u8 = 0xa;
 pub(super) struct FrameLimit<S> {
     inner: S,
     message_bytes_max: u64,
-    /// Read and not yet looked at; at most a chunk and a frame's header.
+    /// Read but not parsed yet; at most a chunk and a frame's header.
     arrived: BytesMut,
-    /// Looked at and not yet handed on.
+    /// Parsed but not returned yet.
     passed: BytesMut,
-    place: Place,
-    /// Bytes of the message whose fragments are passing.
+    place: FramePosition,
+    /// Bytes of the message whose fragments are being passed on.
     message_bytes: u64,
-    /// The rest of the present message is to be swallowed.
+    /// The remaining fragments of the current message are skipped.
     cutting: bool,
 }
 
-enum Place {
+enum FramePosition {
     Header,
     Passing(u64),
-    Swallowing(u64),
+    Skipping(u64),
 }
 
 struct Header {
@@ -60,56 +60,56 @@ impl<S> FrameLimit<S> {
             message_bytes_max: message_bytes_max as u64,
             arrived: BytesMut::new(),
             passed: BytesMut::new(),
-            place: Place::Header,
+            place: FramePosition::Header,
             message_bytes: 0,
             cutting: false,
         }
     }
 
-    /// Looks at what has arrived; false when it has to see more.
+    /// Parses the available bytes; false when it needs more.
     fn advance(&mut self) -> bool {
         match self.place {
-            Place::Header => match Header::parse(&self.arrived) {
-                Some(header) => self.judge(&header),
+            FramePosition::Header => match Header::parse(&self.arrived) {
+                Some(header) => self.on_header(&header),
                 None => return false,
             },
-            Place::Passing(0) | Place::Swallowing(0) => self.place = Place::Header,
+            FramePosition::Passing(0) | FramePosition::Skipping(0) => self.place = FramePosition::Header,
             _ if self.arrived.is_empty() => return false,
-            Place::Passing(left) => {
+            FramePosition::Passing(left) => {
                 let part = self.arrived.split_to(at_most(left, self.arrived.len()));
-                self.place = Place::Passing(left - part.len() as u64);
+                self.place = FramePosition::Passing(left - part.len() as u64);
                 self.passed.unsplit(part);
             }
-            Place::Swallowing(left) => {
+            FramePosition::Skipping(left) => {
                 let part = at_most(left, self.arrived.len());
                 self.arrived.advance(part);
-                self.place = Place::Swallowing(left - part as u64);
+                self.place = FramePosition::Skipping(left - part as u64);
             }
         }
         true
     }
 
-    fn judge(&mut self, header: &Header) {
+    fn on_header(&mut self, header: &Header) {
         let is_continuation = header.opcode == CONTINUATION;
         let head = self.arrived.split_to(header.bytes);
         if header.opcode < FIRST_CONTROL {
             if is_continuation && self.cutting {
                 self.cutting = !header.is_final;
-                self.place = Place::Swallowing(header.payload_bytes);
+                self.place = FramePosition::Skipping(header.payload_bytes);
                 return;
             }
             let before = if is_continuation { self.message_bytes } else { 0 };
             self.message_bytes = before.saturating_add(header.payload_bytes);
             if self.message_bytes > self.message_bytes_max {
                 self.cutting = !header.is_final;
-                self.place = Place::Swallowing(header.payload_bytes);
+                self.place = FramePosition::Skipping(header.payload_bytes);
                 push_frame(&mut self.passed, PONG, NOTICE);
                 push_frame(&mut self.passed, header.opcode, b"");
                 return;
             }
         }
         self.passed.unsplit(head);
-        self.place = Place::Passing(header.payload_bytes);
+        self.place = FramePosition::Passing(header.payload_bytes);
     }
 }
 

@@ -38,7 +38,7 @@ async fn messages(bytes: &[u8], chunk_bytes: usize) -> Vec<Message> {
     stream.take_while(|message| std::future::ready(message.is_ok())).map(|message| message.unwrap()).collect().await
 }
 
-/// A peer that says given chunks one at a time, and swallows what is written to it.
+/// A client that sends the given chunks one at a time, and discards what is written to it.
 #[derive(Default)]
 struct Chunks(std::collections::VecDeque<Vec<u8>>);
 
@@ -91,7 +91,7 @@ async fn a_message_within_the_limit_passes_untouched() {
 }
 
 #[tokio::test]
-async fn an_oversized_message_is_told_and_the_next_one_is_read() {
+async fn an_oversized_message_is_reported_and_the_next_one_is_read() {
     for oversized in [LIMIT + 1, 126, 65_535, 65_536, 1_000_000] {
         let mut bytes = frame(FIN | TEXT, b"before");
         bytes.extend(frame(FIN | TEXT, &vec![b'a'; oversized]));
@@ -115,7 +115,7 @@ async fn fragments_count_together() {
     for chunk_bytes in [1, 64, 4096] {
         let seen = messages(&bytes, chunk_bytes).await;
         assert_eq!(seen[0], notice());
-        // The rest of the fragments is gone; what tells the reader to pass over this one is the notice.
+        // The remaining fragments are gone; the notice makes the reader skip this message.
         assert!(seen[1].len() <= LIMIT);
         assert_eq!(seen[2..], [Message::Ping("ping".into()), Message::text("after")]);
     }

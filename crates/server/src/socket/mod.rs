@@ -1,8 +1,8 @@
 //! `/ws`: one window of one browser.
 //!
-//! Comes in: an upgrade request and then text frames, each parsed here. Goes out: what the hub has for this window, in
-//! its order. Reading and writing run side by side, so that a cancel is heard while a long answer is being written.
-//! Kept out: what a message means, and what waits for a slow window: both are the hub's.
+//! Comes in: an upgrade request and then text frames, each parsed here. Goes out: the hub's frames for this window, in
+//! order. Reading and writing run concurrently, so that a cancel is received while a long answer is being written. Kept
+//! out: the meaning of a message, and the queue for a slow window: both belong to the hub.
 
 mod flow;
 mod frame_limit;
@@ -28,8 +28,8 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::bytes::Bytes;
 
-use crate::access::Visitor;
-use crate::browsers::Standing;
+use crate::access::Client;
+use crate::browsers::BrowserAccess;
 use crate::error::Failure;
 use crate::{App, Patience};
 use flow::Flow;
@@ -38,14 +38,14 @@ use progress::{Progress, Written};
 
 /// The longest message a client may send; a longer one is answered with an error.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
-/// For the peer to read what is left when the server ends.
+/// The time for the client to read the remaining frames when the server ends.
 const LAST_FRAMES_TIME_MAX: Duration = Duration::from_millis(500);
-/// For the peer to answer our close.
+/// The time for the client to answer our close.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Frames written with one flush when that many are ready.
 const BATCH_FRAMES_MAX: usize = 64;
-/// A longer message goes out in fragments of this size. The library copies each frame into a buffer of the window, so that
-/// one frame would cost every window that reads slowly a copy of the whole message; this way its bytes are shared.
+/// A longer message is sent in fragments of this size. The library copies each frame into a buffer of the window, so a
+/// single frame would cost every slow window a copy of the whole message; this way its bytes are shared.
 const FRAGMENT_BYTES: usize = 64 * 1024;
 /// Client messages are small; the read buffer is allocated at once for each window.
 const READ_BUFFER_BYTES: usize = 8 * 1024;
@@ -63,8 +63,8 @@ pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Res
             .into_response();
     }
     let kind = if has_view(request.uri().query()) { WindowKind::View } else { WindowKind::Plain };
-    let standing = match request.extensions().get::<Visitor>() {
-        Some(Visitor::Browser(standing)) => Some(Arc::clone(standing)),
+    let access = match request.extensions().get::<Client>() {
+        Some(Client::Browser(access)) => Some(Arc::clone(access)),
         _ => None,
     };
     let upgraded = hyper::upgrade::on(&mut request);
@@ -77,10 +77,10 @@ pub(crate) async fn upgrade(State(app): State<App>, mut request: Request) -> Res
                 let io = FrameLimit::new(io, MESSAGE_BYTES_MAX);
                 let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config())).await;
                 let (window, frames) = hub.connect(kind);
-                let end = revoked(standing.as_deref());
-                serve(socket, written, window, frames, patience, end).await;
+                let end = revoked(access.as_deref());
+                serve_window(socket, written, window, frames, patience, end).await;
             }
-            Err(error) => tracing::debug!("a WebSocket was given up before it began: {error}"),
+            Err(error) => tracing::debug!("a WebSocket failed before it was open: {error}"),
         }
     });
     let mut response = Response::new(Body::empty());
@@ -123,18 +123,18 @@ fn config() -> WebSocketConfig {
 /// Why a window's connection ends.
 #[derive(Debug)]
 enum End {
-    /// All that was for this window has been written, or it did not read it in time.
+    /// Everything for this window has been written, or it did not read it in time.
     ServerStops,
-    PeerLeft,
-    PeerIsSilent,
-    /// Its browser is no longer let in.
+    ClientLeft,
+    ClientSilent,
+    /// Its browser was revoked.
     Revoked,
-    /// The hub has let the window go; it may come back and gets a fresh snapshot.
-    WindowLetGo,
+    /// The hub has dropped the window; it may reconnect and gets a fresh snapshot.
+    WindowDropped,
     Broken(Box<Error>),
 }
 
-async fn serve(
+async fn serve_window(
     socket: Socket,
     written: Written,
     window: Window,
@@ -149,49 +149,49 @@ async fn serve(
         end = read(&mut stream, &window, &flow) => end,
         end = write(&mut sink, &window, &mut frames, &flow, patience.ping_every) => end,
         () = overdue(&window) => End::ServerStops,
-        // A write that does not end must not keep a window that was let go.
-        () = window.gone().cancelled() => End::WindowLetGo,
-        () = flow.silent_for(patience.silence_max) => End::PeerIsSilent,
+        // A write that does not end must not keep a dropped window open.
+        () = window.gone().cancelled() => End::WindowDropped,
+        () = flow.silent_for(patience.silence_max) => End::ClientSilent,
     };
     drop(window);
     tracing::debug!(?end, "a window closed");
-    let Some(farewell) = end.farewell() else { return };
+    let Some(farewell) = end.close_frame() else { return };
     let goodbye = async {
         sink.send(Message::Close(Some(farewell))).await?;
         while stream.next().await.transpose()?.is_some() {}
         Ok::<(), Error>(())
     };
     if let Ok(Err(error)) = tokio::time::timeout(CLOSE_TIME_MAX, goodbye).await {
-        tracing::debug!("the peer did not wait for the end: {error}");
+        tracing::debug!("the client did not wait for the end: {error}");
     }
 }
 
-/// Never, for a window that is no browser's.
-async fn revoked(standing: Option<&Standing>) {
-    match standing {
-        Some(standing) => standing.revoked.cancelled().await,
+/// Never completes for a window that belongs to no browser.
+async fn revoked(access: Option<&BrowserAccess>) {
+    match access {
+        Some(access) => access.revoked.cancelled().await,
         None => std::future::pending().await,
     }
 }
 
-/// The server ends, and the peer had its time to read the rest.
+/// The server ends, and the client had its time to read the remaining frames.
 async fn overdue(window: &Window) {
     window.over().cancelled().await;
     tokio::time::sleep(LAST_FRAMES_TIME_MAX).await;
 }
 
 impl End {
-    fn farewell(&self) -> Option<CloseFrame> {
+    fn close_frame(&self) -> Option<CloseFrame> {
         let (code, reason) = match self {
             Self::ServerStops => (CloseCode::Away, "Liminal Builder is stopping"),
-            Self::WindowLetGo => (CloseCode::Again, "this window fell too far behind"),
-            Self::Revoked => (CloseCode::Policy, "this browser is no longer let in"),
-            Self::PeerIsSilent => (CloseCode::Policy, "no answer to pings"),
+            Self::WindowDropped => (CloseCode::Again, "this window fell too far behind"),
+            Self::Revoked => (CloseCode::Policy, "this browser was revoked"),
+            Self::ClientSilent => (CloseCode::Policy, "no answer to pings"),
             Self::Broken(error) if matches!(**error, Error::Utf8(_)) => (CloseCode::Invalid, "text must be UTF-8"),
             Self::Broken(error) if matches!(**error, Error::Protocol(_) | Error::Capacity(_)) => {
                 (CloseCode::Protocol, "not RFC 6455")
             }
-            Self::Broken(_) | Self::PeerLeft => return None,
+            Self::Broken(_) | Self::ClientLeft => return None,
         };
         Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })
     }
@@ -200,15 +200,15 @@ impl End {
 async fn read(stream: &mut SplitStream<Socket>, window: &Window, flow: &Flow) -> End {
     let mut was_too_big = false;
     loop {
-        flow.room_to_read().await;
+        flow.may_read().await;
         let message = match stream.next().await {
-            None => return End::PeerLeft,
+            None => return End::ClientLeft,
             Some(Err(error)) => return End::Broken(Box::new(error)),
             Some(Ok(message)) => message,
         };
-        flow.heard();
+        flow.received();
         let parsed = match message {
-            Message::Close(_) => return End::PeerLeft,
+            Message::Close(_) => return End::ClientLeft,
             Message::Pong(payload) => {
                 was_too_big |= payload == NOTICE;
                 continue;
@@ -218,7 +218,7 @@ async fn read(stream: &mut SplitStream<Socket>, window: &Window, flow: &Flow) ->
             Message::Binary(_) => Err(whole("binary frames are not read; send JSON as text".into())),
             Message::Text(text) => ClientFrame::parse(&text),
         };
-        flow.asked();
+        flow.request_read();
         match parsed {
             Ok(frame) => window.request(frame).await,
             Err(invalid) => window.reject(invalid),
@@ -244,7 +244,7 @@ async fn write(
             frame = frames.next() => match frame {
                 Some(frame) => flow.during_write(write_batch(sink, frames, frame)).await,
                 None if window.over().is_cancelled() => return End::ServerStops,
-                None => return End::WindowLetGo,
+                None => return End::WindowDropped,
             },
             _ = ping.tick() => flow.during_write(sink.send(Message::Ping(Default::default()))).await,
         };
@@ -254,20 +254,20 @@ async fn write(
     }
 }
 
-/// Everything that is ready goes out with one flush.
+/// Writes all frames that are ready with one flush.
 async fn write_batch(sink: &mut SplitSink<Socket, Message>, frames: &mut Frames, first: Frame) -> Result<(), Error> {
     feed(sink, first).await?;
     for _ in 1..BATCH_FRAMES_MAX {
         match frames.next().now_or_never() {
             Some(Some(frame)) => feed(sink, frame).await?,
-            // Let go or nothing more: the next round of the caller finds out which.
+            // Dropped or nothing more: the next iteration of the caller finds out which.
             Some(None) | None => break,
         }
     }
     sink.flush().await
 }
 
-/// Waits for room before each fragment, so that no more than one of them is in the window's own buffer.
+/// Waits for space before each fragment, so that at most one of them is in the window's own buffer.
 async fn feed(sink: &mut SplitSink<Socket, Message>, frame: Frame) -> Result<(), Error> {
     let text = Utf8Bytes::try_from(frame.into_bytes()).map_err(|error| Error::Utf8(error.to_string()))?;
     if text.len() <= FRAGMENT_BYTES {
@@ -279,7 +279,7 @@ async fn feed(sink: &mut SplitSink<Socket, Message>, frame: Frame) -> Result<(),
     Ok(())
 }
 
-/// A message as RFC 6455 lets it be sent in parts. No character is divided, for clients that look at each part.
+/// A message split into fragments of RFC 6455. No character is divided, for clients that look at each fragment.
 fn fragments(text: &Utf8Bytes) -> impl Iterator<Item = RawFrame> {
     let bytes = Bytes::from(text.clone());
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Counts what the peer takes, so that one that reads a long answer is not taken for one that is gone.
+//! Counts the bytes that the client receives, so that a client that reads a long answer does not count as gone.
 //!
 //! Comes in and goes out: the same bytes. Kept out: what they mean.
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use catalog::Catalog;
-use protocol::{AgentInfo, AgentSessionId, AgentStatus, CliType, TurnId};
+use protocol::{AgentInfo, AgentSessionId, AgentStatus, CliType, Prompt, TurnId};
 use providers::{
-    History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderEvent, ProviderSession,
-    Registry, StatusReport, Trial,
+    AgentSession, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider, ProviderError,
+    ProviderEvent, Registry, StatusReport, StoredSession,
 };
 use server::{Access, Hosts, Patience};
 use sessions::{Hub, ServerFacts};
@@ -58,7 +58,7 @@ impl Provider for Slow {
         }
     }
 
-    async fn try_out(&self, _: &Path) -> Result<Trial, ProviderError> {
+    async fn probe(&self, _: &Path) -> Result<Probe, ProviderError> {
         Err(ProviderError::Internal("not asked in these tests".into()))
     }
 
@@ -66,50 +66,62 @@ impl Provider for Slow {
         self.status.subscribe()
     }
 
-    async fn create_session(&self, _: NewSession) -> Result<ProviderSession, ProviderError> {
+    async fn create_session(&self, _: NewSession) -> Result<OpenedSession, ProviderError> {
         self.begun.send_modify(|begun| *begun += 1);
         self.gate.subscribe().wait_for(|is_open| *is_open).await.ok();
         if self.fails {
-            return Err(ProviderError::Internal("it was told to fail".into()));
+            return Err(ProviderError::Internal("it has to fail".into()));
         }
         let (sender, events) = mpsc::channel(8);
         self.sessions.lock().unwrap().push(sender);
-        Ok(ProviderSession { id: AgentSessionId::parse("one").unwrap(), events })
+        let agent_id = AgentSessionId::parse("one").unwrap();
+        Ok(OpenedSession { agent_id, session: Arc::new(SlowSession), events })
     }
 
-    async fn load_session(&self, _: OpenSession) -> Result<Loaded, ProviderError> {
+    async fn load_session(&self, _: StoredSession) -> Result<LoadedSession, ProviderError> {
         Err(ProviderError::Internal("not asked in these tests".into()))
     }
 
-    async fn older_history(&self, _: &AgentSessionId, _: &HistoryCursor, _: usize) -> Result<History, ProviderError> {
-        Err(ProviderError::Internal("not asked in these tests".into()))
-    }
-
-    async fn send_message(&self, _: &AgentSessionId, _: &str) -> Result<TurnId, ProviderError> {
-        Err(ProviderError::Internal("not asked in these tests".into()))
-    }
-
-    async fn cancel_turn(&self, _: &AgentSessionId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    async fn kill_session(&self, _: &AgentSessionId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn is_alive(&self, _: &AgentSessionId) -> bool {
-        true
-    }
-
-    async fn set_option(&self, _: &AgentSessionId, _: &str, _: &str) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    async fn reconnect(&self, _: Option<&AgentSessionId>) -> Result<(), ProviderError> {
+    async fn reconnect(&self) -> Result<(), ProviderError> {
         Ok(())
     }
 
     async fn shutdown(&self) {}
+}
+
+/// A session of it, which nothing is asked of.
+#[derive(Debug)]
+struct SlowSession;
+
+#[async_trait]
+impl AgentSession for SlowSession {
+    fn is_alive(&self) -> bool {
+        true
+    }
+
+    async fn send(&self, _: Prompt) -> Result<TurnId, ProviderError> {
+        Err(ProviderError::Internal("not asked in these tests".into()))
+    }
+
+    async fn cancel(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    async fn set_option(&self, _: &str, _: &str) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    async fn reconnect(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    async fn older_history(&self, _: &HistoryCursor, _: usize) -> Result<History, ProviderError> {
+        Err(ProviderError::Internal("not asked in these tests".into()))
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
 }
 
 async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {

@@ -1,4 +1,4 @@
-//! Is the peer still there?
+//! Is the client still there?
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -65,14 +65,14 @@ async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_peer_is_asked_every_twenty_seconds_and_may_miss_two() {
+fn a_client_is_asked_every_twenty_seconds_and_may_miss_two() {
     let patience = Patience::default();
     assert_eq!(patience.ping_every, Duration::from_secs(20));
     assert!(patience.silence_max > 2 * patience.ping_every && patience.silence_max <= 3 * patience.ping_every);
 }
 
 #[tokio::test]
-async fn a_peer_is_asked_again_and_again_and_one_that_answers_stays() {
+async fn a_client_is_asked_again_and_again_and_one_that_answers_stays() {
     let ping_every = Duration::from_millis(50);
     let edge = Edge::start(Patience { ping_every, silence_max: Duration::from_secs(20) }).await;
     let mut window = edge.window().await;
@@ -95,14 +95,14 @@ async fn a_peer_is_asked_again_and_again_and_one_that_answers_stays() {
 }
 
 #[tokio::test]
-async fn a_peer_that_answers_nothing_is_let_go_with_a_word() {
+async fn a_client_that_answers_nothing_is_disconnected_with_a_reason() {
     let edge = Edge::start(Patience { ping_every: FOR_EVER, silence_max: Duration::from_millis(200) }).await;
     // Below the WebSocket, so that nothing answers on its own.
     let mut silent = edge.window().await.into_inner();
-    let mut said = Vec::new();
-    within("the end of the connection", silent.read_to_end(&mut said)).await.unwrap();
-    let word = b"no answer to pings";
-    assert!(said.windows(word.len()).any(|window| window == word), "{:?}", String::from_utf8_lossy(&said));
+    let mut received = Vec::new();
+    within("the end of the connection", silent.read_to_end(&mut received)).await.unwrap();
+    let reason = b"no answer to pings";
+    assert!(received.windows(reason.len()).any(|window| window == reason), "{:?}", String::from_utf8_lossy(&received));
 }
 
 #[tokio::test]
@@ -110,17 +110,17 @@ async fn answering_pings_is_enough_to_stay() {
     let patience = Patience { ping_every: Duration::from_millis(50), silence_max: Duration::from_secs(3) };
     let edge = Edge::start(patience).await;
     let (mut silent, mut window) = (edge.window().await.into_inner(), edge.window().await);
-    // The one that answers is still there when the one that does not has been let go.
+    // The one that answers is still there when the one that does not has been disconnected.
     let silence = async {
-        let mut said = Vec::new();
-        silent.read_to_end(&mut said).await.unwrap();
+        let mut received = Vec::new();
+        silent.read_to_end(&mut received).await.unwrap();
     };
     let answering = async {
         loop {
             assert!(matches!(window.next().await, Some(Ok(Message::Ping(_) | Message::Text(_)))));
         }
     };
-    within("the silent one to be let go", async {
+    within("the silent one to be disconnected", async {
         tokio::select! {
             () = silence => {}
             () = answering => {}

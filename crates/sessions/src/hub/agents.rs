@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
 use catalog::AgentsChange;
-use protocol::{AgentConfig, AgentDefinition, AgentSessionId, CliType, ClientMessage, ProbeOutcome, ServerMessage};
+use protocol::{AgentConfig, AgentDefinition, CliType, ClientMessage, ProbeOutcome, ServerMessage};
 use providers::{Provider, Registry};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -95,10 +95,6 @@ impl AgentRoster {
         let offered = lock(&self.offered);
         let retired = offered.retired.iter().filter_map(Weak::upgrade);
         offered.registry.iter().cloned().chain(retired).collect()
-    }
-
-    pub(super) fn is_alive(&self, cli_type: &CliType, id: &AgentSessionId) -> bool {
-        self.all().iter().any(|provider| provider.cli_type() == cli_type && provider.is_alive(id))
     }
 
     fn setup(&self) -> Result<&Arc<dyn AgentSetup>, ServiceError> {

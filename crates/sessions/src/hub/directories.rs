@@ -1,11 +1,11 @@
-//! What a project's directory is to the hub besides a place for agents: it is opened in an editor, its sessions begin with its
+//! What the hub does with a project's directory besides starting agents in it: it is opened in an editor, its sessions begin with its
 //! defaults, and directories that may become projects are suggested.
 
 use std::path::PathBuf;
 
-use protocol::{AgentSessionId, OpenTarget, Project, RecentDirectory, RecentSource, ServerSettings};
-use providers::fault::contained;
-use providers::{Provider, ProviderError};
+use protocol::{CliType, OpenTarget, Project, RecentDirectory, RecentSource, ServerSettings};
+use providers::catch_panic::catch_panic;
+use providers::{AgentSession, ProviderError};
 
 use super::HubCore;
 use crate::error::ServiceError;
@@ -28,7 +28,7 @@ impl HubCore {
         let mut candidates: Vec<_> =
             self.catalog.removed_projects().into_iter().map(|path| (path, RecentSource::Removed)).collect();
         for provider in self.registry().iter() {
-            let known = contained(provider.recent_directories()).await.unwrap_or_default();
+            let known = catch_panic(provider.recent_directories()).await.unwrap_or_default();
             candidates.extend(known.into_iter().map(|path| (path, RecentSource::Agent)));
         }
         let projects = self.catalog.projects();
@@ -37,19 +37,18 @@ impl HubCore {
     }
 }
 
-/// Switches a session that was just created to its project's defaults. The provider reports them like every other choice,
-/// so they are kept with the session.
+/// Sets the options of a session that was just created to its project's defaults. The provider reports them like every other
+/// option that the user sets, so they are saved with the session.
 pub(super) async fn set_defaults(
-    provider: &dyn Provider,
-    id: &AgentSessionId,
+    cli_type: &CliType,
+    session: &dyn AgentSession,
     project: &Project,
 ) -> Result<(), ServiceError> {
-    let Some(defaults) = project.defaults.as_ref().filter(|defaults| defaults.cli_type == *provider.cli_type()) else {
+    let Some(defaults) = project.defaults.as_ref().filter(|defaults| defaults.cli_type == *cli_type) else {
         return Ok(());
     };
     for (option, value) in &defaults.options {
-        let set =
-            contained(provider.set_option(id, option, value)).await.map_err(|fault| ServiceError::fault(&fault))?;
+        let set = catch_panic(session.set_option(option, value)).await.map_err(|panic| ServiceError::panic(&panic))?;
         set.map_err(|error| {
             let detail = format!(
                 "the default {option} {value:?} of {} could not be set: {error}. Change it in the project's menu, under \

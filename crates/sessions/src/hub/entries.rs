@@ -1,52 +1,75 @@
 //! Which actor takes a session's requests, and where they wait while one actor ends and the next one begins.
 //!
-//! Comes in: requests for a session by any id it ever had. Goes out: the same requests, in order, to one actor. An actor
-//! that is ending answers nothing more: what reaches it is handed on with what waited here. Kept out: what a request means.
+//! Comes in: requests for a session. Goes out: the same requests, in order, to one actor. An actor that is ending answers
+//! nothing more: what reaches it is handed on with what waited here. Kept out: what a request means.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
 use protocol::{ProjectId, SessionId};
+use providers::{AgentSession, Provider, StoredSession};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{HubCore, lock};
 use crate::error::ServiceError;
-use crate::session::{COMMANDS_MAX, Command, Session, has_room, leave_after};
+use crate::session::{COMMANDS_MAX, SessionActor, SessionCommand, has_room, leave_after};
 
-/// Where requests for one session go.
+/// Where requests for one session go, and the agent's session behind it.
 #[derive(Debug)]
-pub(super) enum Entry {
-    /// Its actor takes them.
-    Live(mpsc::Sender<Command>),
-    /// Its actor is ending. They wait, in the order they came, for the next one; as many as [`has_room`] allows.
-    Closing { actor: mpsc::Sender<Command>, waiters: Vec<Command> },
+pub(super) struct SessionEntry {
+    actor: mpsc::Sender<SessionCommand>,
+    /// None, or gone, when the session is not open.
+    agent: Option<Weak<dyn AgentSession>>,
+    phase: EntryPhase,
 }
 
-/// By the id under which a session's actor was last known. While an actor changes its id the entry stays under the old one.
-pub(super) type Entries = HashMap<SessionId, Entry>;
+#[derive(Debug)]
+enum EntryPhase {
+    /// The actor takes requests.
+    Live,
+    /// The actor is ending. Requests wait, in the order they came, for the next one; as many as [`has_room`] allows.
+    Closing { waiters: Vec<SessionCommand> },
+}
+
+pub(super) type Entries = HashMap<SessionId, SessionEntry>;
 
 /// What became of a request.
 enum Handed {
     /// This actor is to get it.
-    To(mpsc::Sender<Command>, Command),
+    To(mpsc::Sender<SessionCommand>, SessionCommand),
     /// It waits for the next actor.
     Waits,
     /// Nothing runs for the session.
-    Nobody(Command),
+    Nobody(SessionCommand),
 }
 
-impl Entry {
-    pub(super) fn actor(&self) -> &mpsc::Sender<Command> {
-        match self {
-            Self::Live(actor) | Self::Closing { actor, .. } => actor,
-        }
+impl SessionEntry {
+    fn live(actor: mpsc::Sender<SessionCommand>) -> Self {
+        Self { actor, agent: None, phase: EntryPhase::Live }
+    }
+
+    pub(super) fn actor(&self) -> &mpsc::Sender<SessionCommand> {
+        &self.actor
     }
 }
 
 impl HubCore {
+    /// Whether a process stands behind the session.
+    pub(super) fn is_alive(&self, id: &SessionId) -> bool {
+        let agent = lock(&self.sessions).get(id).and_then(|entry| entry.agent.clone());
+        agent.and_then(|agent| agent.upgrade()).is_some_and(|agent| agent.is_alive())
+    }
+
+    /// The session's actor has opened it with its agent, or lost that.
+    pub(crate) fn set_agent(&self, id: &SessionId, agent: Option<&Arc<dyn AgentSession>>) {
+        if let Some(entry) = lock(&self.sessions).get_mut(id) {
+            entry.agent = agent.map(Arc::downgrade);
+        }
+    }
+
     /// Sends a command to a session, opening it first if nothing runs for it. Commands of one caller keep their order.
-    pub(crate) async fn command(self: &Arc<Self>, id: &SessionId, command: Command) -> Result<(), ServiceError> {
+    pub(crate) async fn command(self: &Arc<Self>, id: &SessionId, command: SessionCommand) -> Result<(), ServiceError> {
         let mut command = command;
         // Again only if an actor ended while this waited for room in its queue. Then the command waits for the next one.
         loop {
@@ -61,11 +84,11 @@ impl HubCore {
         }
     }
 
-    /// Like [`Self::command`], but gives the answer when it comes.
+    /// Like [`Self::command`], with the answer.
     pub(crate) async fn ask<T>(
         self: &Arc<Self>,
         id: &SessionId,
-        command: impl FnOnce(oneshot::Sender<Result<T, ServiceError>>) -> Command,
+        command: impl FnOnce(oneshot::Sender<Result<T, ServiceError>>) -> SessionCommand,
     ) -> Result<T, ServiceError> {
         let (reply, answer) = oneshot::channel();
         self.command(id, command(reply)).await?;
@@ -73,7 +96,7 @@ impl HubCore {
     }
 
     /// A command for whatever runs for the session. False if nothing does: then there is nothing to do.
-    pub(crate) async fn command_live(&self, id: &SessionId, command: Command) -> Result<bool, ServiceError> {
+    pub(crate) async fn command_live(&self, id: &SessionId, command: SessionCommand) -> Result<bool, ServiceError> {
         let mut command = command;
         loop {
             let handed = self.hand(&mut lock(&self.sessions), id, command)?;
@@ -92,7 +115,7 @@ impl HubCore {
     pub(crate) async fn ask_live(
         &self,
         id: &SessionId,
-        command: impl FnOnce(oneshot::Sender<Result<(), ServiceError>>) -> Command,
+        command: impl FnOnce(oneshot::Sender<Result<(), ServiceError>>) -> SessionCommand,
     ) -> Result<Option<()>, ServiceError> {
         self.record(id)?;
         let (reply, answer) = oneshot::channel();
@@ -105,9 +128,9 @@ impl HubCore {
 
     /// Looks up and starts under one lock: of two who ask at once only one starts an actor, and none is started for a
     /// project that was just removed.
-    fn hand_or_start(self: &Arc<Self>, id: &SessionId, command: Command) -> Result<Start, ServiceError> {
+    fn hand_or_start(self: &Arc<Self>, id: &SessionId, command: SessionCommand) -> Result<Start, ServiceError> {
         let mut sessions = lock(&self.sessions);
-        let place = self.place_of(id)?;
+        let stored = self.stored_session(id)?;
         let command = match self.hand(&mut sessions, id, command)? {
             Handed::Nobody(command) => command,
             handed => return Ok(Start::Handed(handed)),
@@ -115,22 +138,20 @@ impl HubCore {
         self.unless_stopping()?;
         let provider = Arc::clone(self.registry().get(&self.record(id)?.cli_type)?);
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
-        let id = self.current(id);
-        sessions.insert(id.clone(), Entry::Live(actor));
+        sessions.insert(id.clone(), SessionEntry::live(actor));
         drop(sessions);
-        let session = Session::opened(Arc::clone(self), id, provider, place, commands, vec![command]);
+        let session = SessionActor::opened(Arc::clone(self), provider, stored, commands, vec![command]);
         Ok(Start::New(Box::new(session)))
     }
 
-    fn hand(&self, sessions: &mut Entries, id: &SessionId, command: Command) -> Result<Handed, ServiceError> {
-        let key = self.key_of(sessions, id);
-        match sessions.get_mut(&key) {
-            Some(Entry::Closing { waiters, .. }) => {
+    fn hand(&self, sessions: &mut Entries, id: &SessionId, command: SessionCommand) -> Result<Handed, ServiceError> {
+        match sessions.get_mut(id) {
+            Some(SessionEntry { phase: EntryPhase::Closing { waiters }, .. }) => {
                 // Without a request that needs the next actor there will be none that this could concern.
-                if !command.needs_actor() && !waiters.iter().any(Command::needs_actor) {
+                if !command.needs_actor() && !waiters.iter().any(SessionCommand::needs_actor) {
                     return Ok(Handed::Nobody(command));
                 }
-                if let Command::Leave { window } = command {
+                if let SessionCommand::Leave { window } = command {
                     leave_after(waiters, window);
                     return Ok(Handed::Waits);
                 }
@@ -140,19 +161,9 @@ impl HubCore {
                 waiters.push(command);
                 Ok(Handed::Waits)
             }
-            Some(Entry::Live(actor)) if !actor.is_closed() => Ok(Handed::To(actor.clone(), command)),
+            Some(entry) if !entry.actor.is_closed() => Ok(Handed::To(entry.actor.clone(), command)),
             _ => Ok(Handed::Nobody(command)),
         }
-    }
-
-    /// The id under which a session's entry is. It may have got another one that is just being saved.
-    fn key_of(&self, sessions: &Entries, id: &SessionId) -> SessionId {
-        let current = self.current(id);
-        if sessions.contains_key(&current) {
-            return current;
-        }
-        let before = self.id_before(&current).filter(|before| sessions.contains_key(before));
-        before.unwrap_or(current)
     }
 
     /// Ends a session's actor and what runs in its agent. When this returns the actor answers nothing more; requests that
@@ -164,18 +175,19 @@ impl HubCore {
         let Some(actor) = self.begin_closing(id) else { return };
         let (accepted, is_accepted) = oneshot::channel();
         // One that has ended by itself has nothing left to be closed.
-        if actor.send(Command::Close { accepted }).await.is_ok() {
+        if actor.send(SessionCommand::Close { accepted }).await.is_ok() {
             drop(actor);
             is_accepted.await.ok();
         }
     }
 
     /// What the next actor of a session that is closing would have its agent do. It is closed once more, so nothing of it.
-    fn messages_that_wait(&self, id: &SessionId) -> Vec<Command> {
+    fn messages_that_wait(&self, id: &SessionId) -> Vec<SessionCommand> {
         let mut sessions = lock(&self.sessions);
-        let key = self.key_of(&sessions, id);
-        match sessions.get_mut(&key) {
-            Some(Entry::Closing { waiters, .. }) => waiters.extract_if(.., |command| command.changes_agent()).collect(),
+        match sessions.get_mut(id) {
+            Some(SessionEntry { phase: EntryPhase::Closing { waiters }, .. }) => {
+                waiters.extract_if(.., |command| command.changes_agent()).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -190,49 +202,51 @@ impl HubCore {
 
     /// A created session has an actor. False if its project was removed meanwhile: under the lock, so that whoever removes it
     /// finds either no session or this one.
-    pub(super) fn enter_created(&self, id: &SessionId, project: &ProjectId, actor: mpsc::Sender<Command>) -> bool {
+    pub(super) fn enter_created(
+        &self,
+        id: &SessionId,
+        project: &ProjectId,
+        actor: mpsc::Sender<SessionCommand>,
+    ) -> bool {
         let mut sessions = lock(&self.sessions);
         let is_there = self.project(project).is_ok();
         if is_there {
-            sessions.insert(id.clone(), Entry::Live(actor));
+            sessions.insert(id.clone(), SessionEntry::live(actor));
         }
         is_there
     }
 
     /// From here on requests wait for the next actor. Gives the one that ends, unless it is ending already.
-    pub(crate) fn begin_closing(&self, id: &SessionId) -> Option<mpsc::Sender<Command>> {
+    pub(crate) fn begin_closing(&self, id: &SessionId) -> Option<mpsc::Sender<SessionCommand>> {
         let mut sessions = lock(&self.sessions);
-        let key = self.key_of(&sessions, id);
-        let entry = sessions.get_mut(&key)?;
-        let Entry::Live(actor) = entry else { return None };
-        let actor = actor.clone();
-        *entry = Entry::Closing { actor: actor.clone(), waiters: Vec::new() };
-        Some(actor)
+        let entry = sessions.get_mut(id)?;
+        let EntryPhase::Live = entry.phase else { return None };
+        entry.phase = EntryPhase::Closing { waiters: Vec::new() };
+        Some(entry.actor.clone())
     }
 
     /// An actor is over. What it left and what waited goes to the next one, in this order; without a request that needs one
     /// there is none.
-    pub(crate) async fn ended(self: &Arc<Self>, id: &SessionId, left: Vec<Command>) {
+    pub(crate) async fn ended(self: &Arc<Self>, id: &SessionId, left: Vec<SessionCommand>) {
         let mut waiting = left;
         let next = {
             let mut sessions = lock(&self.sessions);
-            let key = self.key_of(&sessions, id);
-            if let Some(Entry::Closing { waiters, .. }) = sessions.remove(&key) {
+            if let Some(SessionEntry { phase: EntryPhase::Closing { waiters }, .. }) = sessions.remove(id) {
                 waiting.extend(waiters);
             }
-            if waiting.iter().any(Command::needs_actor) {
+            if waiting.iter().any(SessionCommand::needs_actor) {
                 self.successor(&mut sessions, id).map(Some)
             } else {
                 Ok(None)
             }
         };
         match next {
-            Ok(Some((id, provider, place, commands))) => {
-                let session = Session::opened(Arc::clone(self), id, provider, place, commands, waiting);
+            Ok(Some(Successor { provider, stored, commands })) => {
+                let session = SessionActor::opened(Arc::clone(self), provider, stored, commands, waiting);
                 // If nothing is started any more, the session has refused what waited for it.
                 self.start_actor(session).await.ok();
             }
-            Ok(None) => waiting.into_iter().for_each(Command::nothing_runs),
+            Ok(None) => waiting.into_iter().for_each(SessionCommand::nothing_runs),
             Err(error) => {
                 for command in waiting {
                     command.refuse(&error, Some(id));
@@ -241,44 +255,39 @@ impl HubCore {
         }
     }
 
-    #[expect(clippy::type_complexity, reason = "the arguments of one constructor, used once")]
-    fn successor(
-        &self,
-        sessions: &mut Entries,
-        id: &SessionId,
-    ) -> Result<(SessionId, Arc<dyn providers::Provider>, super::Place, mpsc::Receiver<Command>), ServiceError> {
+    fn successor(&self, sessions: &mut Entries, id: &SessionId) -> Result<Successor, ServiceError> {
         self.unless_stopping()?;
         let record = self.record(id)?;
         let provider = Arc::clone(self.registry().get(&record.cli_type)?);
-        let place = self.place_of(id)?;
+        let stored = self.stored_session(id)?;
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
-        sessions.insert(record.id.clone(), Entry::Live(actor));
-        Ok((record.id, provider, place, commands))
+        sessions.insert(record.id, SessionEntry::live(actor));
+        Ok(Successor { provider, stored, commands })
     }
 
-    /// An actor's task broke outside all that contains faults: its entry leads nowhere.
+    /// An actor's task panicked where nothing catches that: its entry leads nowhere.
     pub(crate) async fn lost(self: &Arc<Self>, id: &SessionId) {
         let is_dead = {
             let sessions = lock(&self.sessions);
-            sessions.get(&self.key_of(&sessions, id)).is_some_and(|entry| entry.actor().is_closed())
+            sessions.get(id).is_some_and(|entry| entry.actor().is_closed())
         };
         if is_dead {
             self.ended(id, Vec::new()).await;
         }
     }
 
-    pub(super) async fn start_actor(&self, session: Session) -> Result<(), ServiceError> {
-        self.newborn.send(session).await.map_err(|mpsc::error::SendError(session)| {
+    pub(super) async fn start_actor(&self, session: SessionActor) -> Result<(), ServiceError> {
+        self.spawn_session.send(session).await.map_err(|mpsc::error::SendError(session)| {
             session.refuse_all(&ServiceError::ShuttingDown);
             ServiceError::ShuttingDown
         })
     }
 
-    /// Nothing is asked of any session any more: their actors end once nobody else holds them, and what waits is refused.
+    /// Nothing is requested of any session any more: their actors end once nobody else holds them, and what waits is refused.
     pub(super) fn clear_entries(&self) {
         let entries = std::mem::take(&mut *lock(&self.sessions));
         for (id, entry) in entries {
-            if let Entry::Closing { waiters, .. } = entry {
+            if let EntryPhase::Closing { waiters } = entry.phase {
                 for command in waiters {
                     command.refuse(&ServiceError::ShuttingDown, Some(&id));
                 }
@@ -287,8 +296,15 @@ impl HubCore {
     }
 }
 
+/// What the next actor of a session is made of.
+struct Successor {
+    provider: Arc<dyn Provider>,
+    stored: StoredSession,
+    commands: mpsc::Receiver<SessionCommand>,
+}
+
 /// What [`HubCore::hand_or_start`] found.
 enum Start {
     Handed(Handed),
-    New(Box<Session>),
+    New(Box<SessionActor>),
 }

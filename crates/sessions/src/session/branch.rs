@@ -3,7 +3,7 @@
 
 use protocol::SessionFacts;
 
-use super::{Done, Session};
+use super::{CallResult, SessionActor};
 
 /// How a read of the branch stands. One at a time, however often it is asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,23 +15,23 @@ pub(super) enum BranchRead {
     RunningAndStale,
 }
 
-impl Session {
+impl SessionActor {
     pub(super) fn read_branch(&mut self) {
-        if self.branch_read != BranchRead::Idle {
-            self.branch_read = BranchRead::RunningAndStale;
+        if self.reads.branch != BranchRead::Idle {
+            self.reads.branch = BranchRead::RunningAndStale;
             return;
         }
-        let Ok(place) = self.hub.place_of(&self.id) else { return };
-        self.branch_read = BranchRead::Running;
+        let Ok(directory) = self.hub.directory_of(&self.id) else { return };
+        self.reads.branch = BranchRead::Running;
         self.calls.spawn(async move {
-            let read = tokio::task::spawn_blocking(move || catalog::git_branch(&place.directory));
-            Done::BranchRead(read.await.ok().flatten())
+            let read = tokio::task::spawn_blocking(move || catalog::git_branch(&directory));
+            CallResult::BranchRead(read.await.ok().flatten())
         });
     }
 
     pub(super) fn branch_was_read(&mut self, branch: Option<String>) {
-        let is_stale = std::mem::take(&mut self.branch_read) == BranchRead::RunningAndStale;
-        // An empty name says that there is none any more.
+        let is_stale = std::mem::take(&mut self.reads.branch) == BranchRead::RunningAndStale;
+        // An empty name: there is none any more.
         let known = self.facts.branch.as_deref().unwrap_or_default();
         let branch = branch.unwrap_or_default();
         if branch != known {

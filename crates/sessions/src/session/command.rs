@@ -1,8 +1,8 @@
-//! What is asked of a session, how much of it may wait, and how it is refused.
+//! What is requested of a session, how much of it may wait, and how it is answered or refused.
 
 use std::sync::Arc;
 
-use protocol::{ErrorMessage, ItemId, ServerMessage, SessionId, TurnId};
+use protocol::{ErrorMessage, ItemId, Prompt, PromptPart, ServerMessage, SessionId, TurnId};
 use tokio::sync::oneshot;
 
 use crate::error::ServiceError;
@@ -11,13 +11,61 @@ use crate::item::ItemCell;
 
 /// Requests that may wait for one session while it loads or closes: as many as there can be windows, each with one.
 pub(crate) const WAITING_MAX: usize = 256;
-/// Bytes of messages that may wait for it. One message is at most 1 MiB, and only one of those that wait is taken.
+/// Bytes of messages that may wait for it. One message is at most 1 MiB, and only one of those that wait is accepted.
 const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, ServiceError>>;
+/// The way back to a caller inside the server.
+pub(crate) type CallReply<T> = oneshot::Sender<Result<T, ServiceError>>;
+pub(crate) type DoneReply = CallReply<()>;
+
+/// The one way back to whoever sent a message: a window, which is answered by `turn_started`, or a caller, which is answered
+/// when the agent has accepted it.
+#[derive(Debug)]
+pub(crate) enum SendReply {
+    Window(Requester),
+    Caller(CallReply<TurnId>),
+}
+
+/// The one way back to whoever cancelled: a window, which is answered by the turn's end, or a caller, which is answered
+/// when the agent was asked.
+#[derive(Debug)]
+pub(crate) enum CancelReply {
+    Window(Requester),
+    Caller(DoneReply),
+    /// The server stops. Whether that worked is seen by the turn's end.
+    Nobody,
+}
+
+impl SendReply {
+    pub(crate) fn fail(self, failure: &ServiceError) {
+        match self {
+            Self::Window(requester) => requester.fail(failure),
+            Self::Caller(reply) => drop(reply.send(Err(failure.clone()))),
+        }
+    }
+}
+
+impl CancelReply {
+    /// Nothing runs (any more), which is all that was wanted.
+    pub(crate) fn nothing_runs(self) {
+        match self {
+            Self::Window(requester) => requester.answer(ServerMessage::Ack {}),
+            Self::Caller(reply) => drop(reply.send(Ok(()))),
+            Self::Nobody => {}
+        }
+    }
+
+    pub(crate) fn fail(self, failure: &ServiceError) {
+        match self {
+            Self::Window(requester) => requester.fail(failure),
+            Self::Caller(reply) => drop(reply.send(Err(failure.clone()))),
+            Self::Nobody => {}
+        }
+    }
+}
 
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum SessionCommand {
     Open {
         requester: Requester,
         since: Option<u64>,
@@ -26,69 +74,68 @@ pub(crate) enum Command {
         window: u64,
     },
     Send {
-        content: String,
-        requester: Option<Requester>,
-        reply: Reply<TurnId>,
+        prompt: Prompt,
+        reply: SendReply,
     },
     Cancel {
-        requester: Option<Requester>,
-        reply: Reply<()>,
+        reply: CancelReply,
     },
     Page {
         requester: Requester,
         before: ItemId,
         limit: usize,
     },
-    /// Gives an item out, for whoever makes something of it: that may take long and is not done here.
+    /// Gives an item out, for whoever renders it: that may take long and is not done here.
     Item {
         item: ItemId,
-        reply: Reply<Arc<ItemCell>>,
+        reply: CallReply<Arc<ItemCell>>,
     },
     SetOption {
         option: String,
         value: String,
-        reply: Reply<()>,
+        reply: DoneReply,
     },
     Reconnect {
-        reply: Reply<()>,
+        reply: DoneReply,
     },
     Seen,
     /// Waits until the session is loaded.
     Ready {
-        reply: Reply<()>,
+        reply: DoneReply,
     },
     /// Ends what runs in the agent; the session stays.
     Kill {
-        reply: Reply<()>,
+        reply: DoneReply,
     },
     /// The session was archived, or its project removed: what runs is ended, and the actor with it. Accepted at once; from
     /// then on nothing is answered.
     Close {
         accepted: oneshot::Sender<()>,
     },
-    /// The server ends: what runs is cancelled. Answered when nothing runs any more.
+    /// The server stops: what runs is cancelled. Answered when nothing runs any more.
     Drain {
         settled: oneshot::Sender<()>,
     },
 }
 
 /// Whether one more may wait behind these.
-pub(crate) fn has_room(waiting: &[Command], command: &Command) -> bool {
-    let bytes = command.weight_bytes() + waiting.iter().map(Command::weight_bytes).sum::<usize>();
+pub(crate) fn has_room(waiting: &[SessionCommand], command: &SessionCommand) -> bool {
+    let bytes = command.weight_bytes() + waiting.iter().map(SessionCommand::weight_bytes).sum::<usize>();
     waiting.len() < WAITING_MAX && bytes <= WAITING_BYTES_MAX
 }
 
 /// The window wants nothing more of the session. If a request that makes it join waits, so does this, behind it. At most
 /// one for each of those, so that it needs no room of its own.
-pub(crate) fn leave_after(waiting: &mut Vec<Command>, window: u64) {
-    let Some(place) = waiting.iter().rposition(|command| command.joins(window)) else { return };
-    let is_known = |command: &Command| matches!(command, Command::Leave { window: other } if *other == window);
-    if !waiting[place..].iter().any(is_known) {
-        waiting.push(Command::Leave { window });
+pub(crate) fn leave_after(waiting: &mut Vec<SessionCommand>, window: u64) {
+    let Some(position) = waiting.iter().rposition(|command| command.joins(window)) else { return };
+    let is_known =
+        |command: &SessionCommand| matches!(command, SessionCommand::Leave { window: other } if *other == window);
+    if !waiting[position..].iter().any(is_known) {
+        waiting.push(SessionCommand::Leave { window });
     }
 }
 
-impl Command {
+impl SessionCommand {
     /// Whether it can be done only by an actor; for the others there is nothing to do when none runs.
     pub(crate) fn needs_actor(&self) -> bool {
         match self {
@@ -121,14 +168,16 @@ impl Command {
     /// Whether it makes this window join the session.
     fn joins(&self, window: u64) -> bool {
         match self {
-            Self::Open { requester, .. } | Self::Send { requester: Some(requester), .. } => requester.window == window,
+            Self::Open { requester, .. } | Self::Send { reply: SendReply::Window(requester), .. } => {
+                requester.window == window
+            }
             _ => false,
         }
     }
 
     fn weight_bytes(&self) -> usize {
         match self {
-            Self::Send { content, .. } => content.len(),
+            Self::Send { prompt, .. } => prompt.parts.iter().map(|PromptPart::Text { text }| text.len()).sum(),
             Self::SetOption { option, value, .. } => option.len() + value.len(),
             _ => 0,
         }
@@ -142,14 +191,14 @@ impl Command {
                 message.session_id = session.cloned();
                 requester.refuse(message);
             }
-            Self::Send { reply, .. } => drop(reply.send(Err(failure.clone()))),
+            Self::Send { reply, .. } => reply.fail(failure),
+            Self::Cancel { reply } => reply.fail(failure),
             Self::Item { reply, .. } => drop(reply.send(Err(failure.clone()))),
-            Self::Cancel { reply, .. }
-            | Self::SetOption { reply, .. }
+            Self::SetOption { reply, .. }
             | Self::Reconnect { reply }
             | Self::Ready { reply }
             | Self::Kill { reply } => drop(reply.send(Err(failure.clone()))),
-            // Its end is the answer to these.
+            // The actor's end is the answer to these.
             Self::Leave { .. } | Self::Seen | Self::Close { .. } | Self::Drain { .. } => {}
         }
     }
@@ -157,12 +206,7 @@ impl Command {
     /// Answers that nothing runs, where that is all that was wanted.
     pub(crate) fn nothing_runs(self) {
         match self {
-            Self::Cancel { requester, reply } => {
-                if let Some(requester) = requester {
-                    requester.answer(ServerMessage::Ack {});
-                }
-                drop(reply.send(Ok(())));
-            }
+            Self::Cancel { reply } => reply.nothing_runs(),
             Self::Kill { reply } => drop(reply.send(Ok(()))),
             other => other.refuse(&ServiceError::SessionEnded, None),
         }

@@ -42,7 +42,7 @@ async fn everyone_who_cancels_is_answered() {
         ends += usize::from(is_end);
         answered.extend(frame.request_id.filter(|id| asked.contains(id)));
     }
-    assert_eq!((answered, ends), (asked.to_vec(), 1), "each is answered, and the end is told once");
+    assert_eq!((answered, ends), (asked.to_vec(), 1), "each is answered, and the end is sent once");
     let end = two.until("the answer", |frame| frame.request_id.as_ref() == Some(&other)).await;
     assert!(matches!(end.message, ServerMessage::SessionTurn { .. }), "{end:?}");
 }

@@ -25,20 +25,20 @@ async fn next_of(seat: &mut Seat, session: &SessionId) -> ServerFrame {
     .await
 }
 
-/// What is said in the session reaches the window.
-async fn hears(stage: &Stage, seat: &mut Seat, session: &SessionId, item: &str) {
-    stage.puppet.text(session, item, "words", UpsertStatus::Complete).await;
-    let heard = next_of(seat, session).await;
+/// The window receives what the agent sends.
+async fn receives(stage: &Stage, seat: &mut Seat, session: &SessionId, item: &str) {
+    stage.puppet.text(session, item, "text", UpsertStatus::Complete).await;
+    let received = next_of(seat, session).await;
     assert!(
-        matches!(&heard.message, ServerMessage::SessionUpsert { payload, .. } if payload.item_id.as_str() == item),
-        "{heard:?}"
+        matches!(&received.message, ServerMessage::SessionUpsert { payload, .. } if payload.item_id.as_str() == item),
+        "{received:?}"
     );
 }
 
-/// A session with something said in it, whose agent is being ended and does not come to its end before the gate opens.
+/// A session with an item in it, whose agent is being ended and does not come to its end before the gate opens.
 async fn closing() -> (Stage, Seat, SessionId, watch::Sender<bool>) {
     let (stage, mut seat, session) = Stage::begin().await;
-    hears(&stage, &mut seat, &session, "first").await;
+    receives(&stage, &mut seat, &session, "first").await;
     let gate = stage.puppet.hold_kills();
     seat.call(archive(&session)).await;
     stage.puppet.until_called("kill", 1).await;
@@ -46,7 +46,7 @@ async fn closing() -> (Stage, Seat, SessionId, watch::Sender<bool>) {
 }
 
 #[tokio::test]
-async fn a_session_that_is_archived_taken_back_and_opened_while_it_closes_is_heard_from() {
+async fn a_session_that_is_archived_restored_and_opened_while_it_closes_is_received_from() {
     let (stage, mut seat, session, gate) = closing().await;
     seat.call(restore(&session)).await;
     let opened = seat.ask(open(&session, None)).await;
@@ -59,10 +59,10 @@ async fn a_session_that_is_archived_taken_back_and_opened_while_it_closes_is_hea
         assert_eq!(history.request_id.as_ref(), Some(&request));
         assert!(matches!(history.message, ServerMessage::SessionHistory { .. }), "{history:?}");
     }
-    stage.puppet.text(&session, "second", "words", UpsertStatus::Complete).await;
+    stage.puppet.text(&session, "second", "text", UpsertStatus::Complete).await;
     for seat in [&mut seat, &mut other] {
-        let heard = next_of(seat, &session).await;
-        assert!(matches!(heard.message, ServerMessage::SessionUpsert { .. }), "{heard:?}");
+        let received = next_of(seat, &session).await;
+        assert!(matches!(received.message, ServerMessage::SessionUpsert { .. }), "{received:?}");
     }
     assert_eq!((stage.puppet.count("load"), stage.puppet.overlaps()), (1, 0));
 }
@@ -70,7 +70,7 @@ async fn a_session_that_is_archived_taken_back_and_opened_while_it_closes_is_hea
 #[tokio::test]
 async fn what_was_asked_without_waiting_for_answers_is_done_in_its_order() {
     let (stage, mut seat, session) = Stage::begin().await;
-    hears(&stage, &mut seat, &session, "first").await;
+    receives(&stage, &mut seat, &session, "first").await;
     let gate = stage.puppet.hold_kills();
     let mut asked = Vec::new();
     for message in [archive(&session), restore(&session), open(&session, None), send(&session)] {
@@ -90,7 +90,7 @@ async fn what_was_asked_without_waiting_for_answers_is_done_in_its_order() {
     assert!(matches!(answers[1].message, ServerMessage::SessionRestored { .. }));
     assert!(matches!(answers[2].message, ServerMessage::SessionHistory { .. }));
     assert!(matches!(answers[3].message, ServerMessage::SessionTurn { .. }));
-    hears(&stage, &mut seat, &session, "second").await;
+    receives(&stage, &mut seat, &session, "second").await;
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn a_message_sent_before_its_session_was_closed_again_is_refused_and_no_tu
     gate.send(true).unwrap();
     seat.call(restore(&session)).await;
     seat.call(open(&session, None)).await;
-    hears(&stage, &mut seat, &session, "second").await;
+    receives(&stage, &mut seat, &session, "second").await;
     assert_eq!(stage.puppet.count("send"), 0);
 }
 
@@ -135,10 +135,10 @@ async fn a_window_that_leaves_while_its_request_waits_is_answered_and_not_joined
     gate.send(true).unwrap();
     let history = next_of(&mut seat, &session).await;
     assert_eq!(history.request_id, Some(opened));
-    stage.puppet.text(&session, "second", "words", UpsertStatus::Complete).await;
+    stage.puppet.text(&session, "second", "text", UpsertStatus::Complete).await;
     let mut other = stage.seat();
     let ServerMessage::SessionHistory { .. } = other.call(open(&session, None)).await else { panic!() };
-    // All that was said before this answer would have come before it.
+    // All that was sent before this answer would have come before it.
     let after = seat.ask(ClientMessage::ProjectList {}).await;
     assert_eq!(next_of(&mut seat, &session).await.request_id, Some(after));
 }
@@ -146,7 +146,7 @@ async fn a_window_that_leaves_while_its_request_waits_is_answered_and_not_joined
 #[tokio::test]
 async fn what_is_asked_while_a_session_is_killed_waits_until_its_agent_has_ended() {
     let (stage, mut seat, session) = Stage::begin().await;
-    hears(&stage, &mut seat, &session, "first").await;
+    receives(&stage, &mut seat, &session, "first").await;
     let gate = stage.puppet.hold_kills();
     let mut other = stage.seat();
     let (hub, id) = (stage.hub.clone(), session.clone());
@@ -162,7 +162,7 @@ async fn what_is_asked_while_a_session_is_killed_waits_until_its_agent_has_ended
     gate.send(true).unwrap();
     kill.join_next().await.unwrap().unwrap().unwrap();
     stage.puppet.until_called("send", 1).await;
-    hears(&stage, &mut other, &session, "second").await;
+    receives(&stage, &mut other, &session, "second").await;
     assert_eq!((stage.puppet.count("load"), stage.puppet.overlaps()), (1, 0));
 }
 
@@ -177,8 +177,8 @@ async fn what_is_asked_after_a_session_was_killed_in_loading_is_served_when_that
     let refused = seat.until("the refusal", |frame| frame.request_id.as_ref() == Some(&before)).await;
     assert!(matches!(refused.message, ServerMessage::Error(_)), "it was asked before the kill");
     loads.send(true).unwrap();
-    // What was loaded is being ended, and that takes its time.
-    stage.puppet.until_called("kill", 3).await;
+    // What was loaded is being closed, and that takes its time.
+    stage.puppet.until_called("kill", 2).await;
     let opened = seat.ask(open(&session, None)).await;
     seat.ask(send(&session)).await;
     assert_eq!(stage.puppet.count("load"), 1);
@@ -186,7 +186,7 @@ async fn what_is_asked_after_a_session_was_killed_in_loading_is_served_when_that
     let history = seat.until("the history", |frame| frame.request_id.as_ref() == Some(&opened)).await;
     assert!(matches!(history.message, ServerMessage::SessionHistory { .. }), "{history:?}");
     stage.puppet.until_called("send", 1).await;
-    hears(&stage, &mut seat, &session, "item").await;
+    receives(&stage, &mut seat, &session, "item").await;
     assert_eq!((stage.puppet.count("load"), stage.puppet.overlaps()), (2, 0));
 }
 
@@ -197,21 +197,21 @@ async fn a_window_stays_joined_when_its_session_cannot_be_loaded_again() {
     stage.puppet.fail("load");
     assert!(matches!(seat.call(send(&session)).await, ServerMessage::Error(_)));
     stage.puppet.heal();
-    stage.puppet.has_past(2);
+    stage.puppet.has_history(2);
     // Another one brings it back, by HTTP.
     stage.hub.load_session(&session).await.unwrap();
     for _ in 0..2 {
-        let past = next_of(&mut seat, &session).await;
-        assert!(matches!(past.message, ServerMessage::SessionUpsert { .. }), "{past:?}");
+        let item = next_of(&mut seat, &session).await;
+        assert!(matches!(item.message, ServerMessage::SessionUpsert { .. }), "{item:?}");
     }
-    hears(&stage, &mut seat, &session, "item").await;
+    receives(&stage, &mut seat, &session, "item").await;
 }
 
 #[tokio::test]
-async fn no_more_requests_wait_than_there_is_room_for_and_the_next_is_told_so() {
+async fn no_more_requests_wait_than_there_is_room_for_and_the_next_is_refused() {
     for closes in [false, true] {
         let (stage, mut seat, session) = Stage::begin().await;
-        hears(&stage, &mut seat, &session, "first").await;
+        receives(&stage, &mut seat, &session, "first").await;
         let gate = if closes {
             let gate = stage.puppet.hold_kills();
             seat.call(archive(&session)).await;
@@ -269,7 +269,7 @@ async fn removing_a_project_stops_its_turns_and_taking_that_back_brings_its_sess
     stage.puppet.until_called("send", 1).await;
     stage.puppet.start_turn(&session).await;
     stage.puppet.text(&session, "item", "half a word", UpsertStatus::Update).await;
-    seat.until("the words", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
+    seat.until("the text", |frame| matches!(frame.message, ServerMessage::SessionUpsert { .. })).await;
     let project_id = stage.project.clone();
     seat.ask(ClientMessage::ProjectRemove { project_id: project_id.clone() }).await;
     let end = seat
@@ -301,7 +301,7 @@ async fn removing_a_project_stops_its_turns_and_taking_that_back_brings_its_sess
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|session| session.state.attention == protocol::Attention::Idle), "{listed:?}");
     seat.call(open(&session, None)).await;
-    hears(&stage, &mut seat, &session, "second").await;
+    receives(&stage, &mut seat, &session, "second").await;
     assert_eq!(stage.puppet.count("send"), 1, "the turn stays stopped");
 }
 

@@ -80,19 +80,18 @@ async fn a_window_that_did_neither_gets_nothing_and_one_that_left_nothing_more()
 }
 
 #[tokio::test]
-async fn who_sends_by_an_id_that_the_session_no_longer_has_joins_it_under_the_new_one() {
+async fn who_sends_after_the_agents_id_has_changed_joins_the_same_session() {
     let stage = Stage::set().await;
     stage.puppet.answers();
     let mut seat = stage.seat();
-    let old = stage.create(&mut seat).await;
-    stage.hub.kill(&old).await.unwrap();
-    let new = SessionId::parse("puppet:new").unwrap();
-    stage.puppet.goes_on_as(Some(&new));
-    stage.hub.load_session(&old).await.unwrap();
+    let session = stage.create(&mut seat).await;
+    stage.hub.kill(&session).await.unwrap();
+    stage.puppet.continues_as(Some("new"));
+    stage.hub.load_session(&session).await.unwrap();
     let mut other = stage.seat_of(WindowKind::Plain);
-    other.ask(send(&old)).await;
-    let heard = one_turn(&mut other, &new).await;
-    assert_eq!(heard.len(), 3, "{heard:?}");
+    other.ask(send(&session)).await;
+    let received = one_turn(&mut other, &session).await;
+    assert_eq!(received.len(), 3, "{received:?}");
 }
 
 #[tokio::test]

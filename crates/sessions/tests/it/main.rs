@@ -2,12 +2,15 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+mod agent_ids;
 mod cancels;
 mod closing;
-mod faults;
+mod flood;
+mod history;
+mod idle;
 mod joining;
-mod past;
+mod order;
+mod panics;
 mod puppet;
 mod races;
-mod renamed;
-mod rest;
+mod saved;

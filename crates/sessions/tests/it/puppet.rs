@@ -6,91 +6,106 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use catalog::Catalog;
+use protocol::stream::{ItemDone, ItemStart, ResponseDone, ResponseStart};
 use protocol::{
-    AgentInfo, AgentSessionId, AgentStatus, CallId, CliType, ClientFrame, ClientMessage, ItemId, Origin, ProjectId,
-    ServerFrame, ServerMessage, SessionId, Timestamp, TurnEvent, TurnId, TurnStatus, UpsertStatus,
+    AgentInfo, AgentSessionId, AgentStatus, CallId, CliType, ClientFrame, ClientMessage, EventId, FinalItem, ItemId,
+    ItemType, Origin, ProjectId, Prompt, ResponseStatus, ServerFrame, ServerMessage, SessionId, StreamEvent,
+    StreamPayload, Timestamp, TurnId, TurnStatus, UpsertStatus,
 };
 use providers::{
-    History, HistoryCursor, Loaded, NewSession, OpenSession, Provider, ProviderError, ProviderEvent, ProviderSession,
-    Registry, StatusReport, Trial,
+    AgentSession, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider, ProviderError,
+    ProviderEvent, Registry, StatusReport, StoredSession,
 };
-use sessions::{Frames, Hub, ServerFacts, Window, WindowKind};
+use sessions::{Frames, Hub, HubLimits, ServerFacts, Window, WindowKind};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
-use upserts::{Emission, ItemBody, ItemUpdate, Text};
 
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Longer than any session waits before it rests.
+/// Longer than any idle session stays.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Does as its strings say: a word in `faults` makes the call of that name panic, one in `failures` makes it fail.
-#[derive(Debug)]
+/// Does as its strings say: a name in `panics` makes the call of that name panic, one in `failures` makes it fail.
+#[derive(Clone, Debug)]
 pub(crate) struct Puppet {
     cli_type: CliType,
     status: watch::Sender<StatusReport>,
-    strings: Mutex<Strings>,
+    strings: Arc<Mutex<Strings>>,
+}
+
+/// One session of the puppet's.
+#[derive(Debug)]
+struct PuppetSession {
+    puppet: Puppet,
+    id: SessionId,
 }
 
 #[derive(Debug, Default)]
 struct Strings {
-    faults: HashSet<&'static str>,
+    panics: HashSet<&'static str>,
     failures: HashSet<&'static str>,
     calls: Vec<&'static str>,
-    sessions: HashMap<AgentSessionId, mpsc::Sender<ProviderEvent>>,
+    sessions: HashMap<SessionId, OpenPuppet>,
     made: usize,
     /// Items every session has when it is loaded.
-    past: u64,
-    /// The id under which every session goes on that is loaded.
-    goes_on_as: Option<AgentSessionId>,
-    /// Loads wait until this says so.
+    history: u64,
+    /// The agent's id for every session that is loaded.
+    continues_as: Option<AgentSessionId>,
+    /// Loads wait until this releases them.
     gate: Option<watch::Receiver<bool>>,
-    /// Kills wait until this says so, after the session's events have ended.
+    /// Kills wait until this releases them, after the session's events have ended.
     kill_gate: Option<watch::Receiver<bool>>,
-    /// Creations wait until this says so.
+    /// Creations wait until this releases them.
     create_gate: Option<watch::Receiver<bool>>,
     /// Agent sessions that were loaded while an earlier one of the same id had not ended yet.
     overlaps: usize,
-    ending: HashMap<AgentSessionId, usize>,
-    /// Every message says so, and its turn begins and ends.
+    ending: HashMap<SessionId, usize>,
+    /// Every message is answered: its turn begins and ends.
     answers: bool,
     /// How each session was opened that was loaded.
-    opened: Vec<OpenSession>,
+    opened: Vec<StoredSession>,
     /// How many items each call for older ones wanted.
     asked_for: Vec<usize>,
 }
 
+#[derive(Debug)]
+struct OpenPuppet {
+    sender: mpsc::Sender<ProviderEvent>,
+    /// The turn `turn` has begun on this channel.
+    has_turn: bool,
+}
+
 impl Puppet {
-    pub(crate) fn fault(&self, call: &'static str) {
-        self.strings.lock().unwrap().faults.insert(call);
+    pub(crate) fn panic(&self, call: &'static str) {
+        self.strings.lock().unwrap().panics.insert(call);
     }
 
     pub(crate) fn fail(&self, call: &'static str) {
         self.strings.lock().unwrap().failures.insert(call);
     }
 
-    pub(crate) fn has_past(&self, items: u64) {
-        self.strings.lock().unwrap().past = items;
+    pub(crate) fn has_history(&self, items: u64) {
+        self.strings.lock().unwrap().history = items;
     }
 
-    pub(crate) fn goes_on_as(&self, id: Option<&SessionId>) {
-        self.strings.lock().unwrap().goes_on_as = id.map(SessionId::agent_session_id);
+    pub(crate) fn continues_as(&self, id: Option<&str>) {
+        self.strings.lock().unwrap().continues_as = id.map(|id| AgentSessionId::parse(id).unwrap());
     }
 
-    /// Keeps every load until the answer is told to let it go.
+    /// Keeps every load until the sender releases it.
     pub(crate) fn hold_loads(&self) -> watch::Sender<bool> {
         let (sender, gate) = watch::channel(false);
         self.strings.lock().unwrap().gate = Some(gate);
         sender
     }
 
-    /// Keeps every kill until the answer is told to let it go. The session says nothing more meanwhile.
+    /// Keeps every kill until the sender releases it. The session sends nothing more meanwhile.
     pub(crate) fn hold_kills(&self) -> watch::Sender<bool> {
         let (sender, gate) = watch::channel(false);
         self.strings.lock().unwrap().kill_gate = Some(gate);
         sender
     }
 
-    /// Keeps every creation until the answer is told to let it go.
+    /// Keeps every creation until the sender releases it.
     pub(crate) fn hold_creations(&self) -> watch::Sender<bool> {
         let (sender, gate) = watch::channel(false);
         self.strings.lock().unwrap().create_gate = Some(gate);
@@ -108,7 +123,7 @@ impl Puppet {
     }
 
     /// How the last session was opened.
-    pub(crate) fn opened(&self) -> OpenSession {
+    pub(crate) fn opened(&self) -> StoredSession {
         self.strings.lock().unwrap().opened.last().unwrap().clone()
     }
 
@@ -118,8 +133,13 @@ impl Puppet {
 
     pub(crate) fn heal(&self) {
         let mut strings = self.strings.lock().unwrap();
-        strings.faults.clear();
+        strings.panics.clear();
         strings.failures.clear();
+    }
+
+    /// The calls that were made, in order.
+    pub(crate) fn calls(&self) -> Vec<&'static str> {
+        self.strings.lock().unwrap().calls.clone()
     }
 
     pub(crate) fn count(&self, call: &str) -> usize {
@@ -137,113 +157,117 @@ impl Puppet {
         tokio::time::timeout(DEADLINE, called).await.unwrap_or_else(|_| panic!("{call} was never called so often"));
     }
 
-    /// Notes the call, and panics or fails as told.
+    /// Notes the call, and panics or fails as set.
     fn called(&self, call: &'static str) -> Result<(), ProviderError> {
         let mut strings = self.strings.lock().unwrap();
         strings.calls.push(call);
-        let (faults, fails) = (strings.faults.contains(call), strings.failures.contains(call));
+        let (panics, fails) = (strings.panics.contains(call), strings.failures.contains(call));
         drop(strings);
-        assert!(!faults, "{call} was told to panic");
-        if fails { Err(ProviderError::Internal(format!("{call} was told to fail"))) } else { Ok(()) }
+        assert!(!panics, "{call} was set to panic");
+        if fails { Err(ProviderError::Internal(format!("{call} was set to fail"))) } else { Ok(()) }
     }
 
-    fn take_up(&self, id: AgentSessionId) -> ProviderSession {
+    fn open_session(&self, id: SessionId, agent_id: AgentSessionId) -> OpenedSession {
         let (sender, events) = mpsc::channel(64);
-        self.strings.lock().unwrap().sessions.insert(id.clone(), sender);
-        ProviderSession { id, events }
+        self.strings.lock().unwrap().sessions.insert(id.clone(), OpenPuppet { sender, has_turn: false });
+        let session = Arc::new(PuppetSession { puppet: self.clone(), id });
+        OpenedSession { agent_id, session, events }
     }
 
-    pub(crate) async fn say(&self, id: &SessionId, event: ProviderEvent) {
-        let sender = self.strings.lock().unwrap().sessions[&id.agent_session_id()].clone();
+    pub(crate) async fn emit(&self, id: &SessionId, event: ProviderEvent) {
+        let sender = self.strings.lock().unwrap().sessions[id].sender.clone();
         sender.send(event).await.unwrap();
     }
 
-    /// Says nothing more in this session, as a provider does whose task broke.
+    /// Sends nothing more in this session, as a provider does whose task panicked.
     pub(crate) fn fall_silent(&self, id: &SessionId) {
-        self.strings.lock().unwrap().sessions.remove(&id.agent_session_id());
+        self.strings.lock().unwrap().sessions.remove(id);
     }
 
-    /// Waits until the hub has let the session go.
-    pub(crate) async fn let_go(&self, id: &SessionId) {
-        let sender = self.strings.lock().unwrap().sessions[&id.agent_session_id()].clone();
+    /// Waits until the hub has dropped the session's channel.
+    pub(crate) async fn until_dropped(&self, id: &SessionId) {
+        let sender = self.strings.lock().unwrap().sessions[id].sender.clone();
         sender.closed().await;
     }
 
-    pub(crate) async fn text(&self, id: &SessionId, item: &str, text: &str, status: UpsertStatus) {
-        let body = ItemBody::Message { text: Text::from(text), origin: Origin::Agent };
-        self.say(id, ProviderEvent::Emission(Emission::Item(update(id, item, status, body)))).await;
+    /// An event of the turn `turn`, which begins with the first one.
+    async fn stream(&self, id: &SessionId, payload: StreamPayload) {
+        let is_new = {
+            let mut strings = self.strings.lock().unwrap();
+            !std::mem::replace(&mut strings.sessions.get_mut(id).unwrap().has_turn, true)
+        };
+        if is_new {
+            self.emit(id, ProviderEvent::TurnBegan(TurnId::parse("turn").unwrap())).await;
+        }
+        self.emit(id, ProviderEvent::Stream(event(id, "turn", payload))).await;
     }
 
-    /// One turn that says what the message was. Fails if the session has ended.
+    pub(crate) async fn text(&self, id: &SessionId, item: &str, text: &str, status: UpsertStatus) {
+        let payload = match status {
+            UpsertStatus::Complete => message_done(item, text, Origin::Agent),
+            _ => StreamPayload::ItemStart(ItemStart {
+                item_id: ItemId::parse(item).unwrap(),
+                item_type: ItemType::Message,
+                initial_content: Some(text.into()),
+                name: None,
+                call_id: None,
+                origin: None,
+                parent_item_id: None,
+                tool: None,
+            }),
+        };
+        self.stream(id, payload).await;
+    }
+
+    /// One turn with the message in it. Fails if the session has ended.
     async fn answer(&self, session: &SessionId, content: &str) -> Result<(), ()> {
         let (sender, number) = {
             let mut strings = self.strings.lock().unwrap();
             strings.made += 1;
-            (strings.sessions.get(&session.agent_session_id()).cloned().ok_or(())?, strings.made)
+            (strings.sessions.get(session).map(|open| open.sender.clone()).ok_or(())?, strings.made)
         };
-        let turn_id = TurnId::parse(format!("turn-{number}")).unwrap();
-        let started = TurnEvent::TurnStarted {
-            turn_id: turn_id.clone(),
-            session_id: session.clone(),
-            model_id: "puppet".into(),
-            provider_id: "puppet".into(),
-            at: Timestamp::default(),
-        };
-        let body = ItemBody::Message { text: Text::from(content), origin: Origin::User };
-        let mut item = update(session, &format!("message-{number}"), UpsertStatus::Complete, body);
-        item.turn_id = turn_id.clone();
-        let complete = TurnEvent::TurnComplete {
-            turn_id,
-            session_id: session.clone(),
-            status: TurnStatus::Completed,
-            usage: None,
-            at: Timestamp::default(),
-        };
-        for emission in [Emission::Turn(started), Emission::Item(item), Emission::Turn(complete)] {
-            sender.send(ProviderEvent::Emission(emission)).await.map_err(drop)?;
+        let turn = format!("turn-{number}");
+        sender.send(ProviderEvent::TurnBegan(TurnId::parse(&turn).unwrap())).await.map_err(drop)?;
+        let item = message_done(&format!("message-{number}"), content, Origin::User);
+        for payload in [response_start(), item, response_done(ResponseStatus::Completed)] {
+            sender.send(ProviderEvent::Stream(event(session, &turn, payload))).await.map_err(drop)?;
         }
         Ok(())
     }
 
     pub(crate) async fn tool_output(&self, id: &SessionId, item: &str, output: &str) {
-        let body = ItemBody::ToolCall {
+        let call_id = CallId::parse("call").unwrap();
+        let call = FinalItem::FunctionCall {
             name: "shell".into(),
-            arguments: Arc::default(),
-            call_id: CallId::parse("call").unwrap(),
-            output: Some(Text::from(output)),
-            is_error: Some(false),
+            call_id: call_id.clone(),
+            arguments: serde_json::Map::new(),
             tool: None,
         };
-        self.say(id, ProviderEvent::Emission(Emission::Item(update(id, item, UpsertStatus::Complete, body)))).await;
+        let result = FinalItem::FunctionCallOutput { call_id, output: output.into(), is_error: false, tool: None };
+        for (item, final_item) in [(item.to_owned(), call), (format!("{item}-output"), result)] {
+            let item_id = ItemId::parse(item).unwrap();
+            self.stream(id, StreamPayload::ItemDone(ItemDone { item_id, final_item })).await;
+        }
     }
 
     pub(crate) async fn start_turn(&self, id: &SessionId) {
-        let started = TurnEvent::TurnStarted {
-            turn_id: TurnId::parse("turn").unwrap(),
-            session_id: id.clone(),
-            model_id: "puppet".into(),
-            provider_id: "puppet".into(),
-            at: Timestamp::default(),
-        };
-        self.say(id, ProviderEvent::Emission(Emission::Turn(started))).await;
+        self.strings.lock().unwrap().sessions.get_mut(id).unwrap().has_turn = false;
+        self.stream(id, response_start()).await;
     }
 
     pub(crate) async fn end_turn(&self, id: &SessionId, status: TurnStatus) {
-        let complete = TurnEvent::TurnComplete {
-            turn_id: TurnId::parse("turn").unwrap(),
-            session_id: id.clone(),
-            status,
-            usage: None,
-            at: Timestamp::default(),
+        let status = match status {
+            TurnStatus::Completed => ResponseStatus::Completed,
+            TurnStatus::Cancelled => ResponseStatus::Cancelled,
         };
-        self.say(id, ProviderEvent::Emission(Emission::Turn(complete))).await;
+        self.stream(id, response_done(status)).await;
     }
 }
 
 /// An agent's session is ending as long as this is there; also when whoever ends it gives up.
 struct EndingGuard<'a> {
     puppet: &'a Puppet,
-    id: &'a AgentSessionId,
+    id: &'a SessionId,
 }
 
 impl Drop for EndingGuard<'_> {
@@ -262,29 +286,37 @@ async fn pass(gate: Option<watch::Receiver<bool>>) {
     }
 }
 
-fn update(session: &SessionId, item: &str, status: UpsertStatus, body: ItemBody) -> ItemUpdate {
-    ItemUpdate {
-        turn_id: TurnId::parse("turn").unwrap(),
+fn event(session: &SessionId, turn: &str, payload: StreamPayload) -> StreamEvent {
+    StreamEvent {
+        event_id: EventId::generate(),
+        timestamp: Timestamp::default(),
+        turn_id: TurnId::parse(turn).unwrap(),
         session_id: session.clone(),
-        item_id: ItemId::parse(item).unwrap(),
-        parent_item_id: None,
-        source_timestamp: Timestamp::default(),
-        emitted_at: Timestamp::default(),
-        status,
-        error: None,
-        body,
+        payload,
     }
 }
 
-/// Up to `limit` items of a long past, those before a number.
-fn past_before(session: &SessionId, end: u64, limit: usize) -> History {
+fn response_start() -> StreamPayload {
+    StreamPayload::ResponseStart(ResponseStart { model_id: "puppet".into(), provider_id: "puppet".into() })
+}
+
+fn response_done(status: ResponseStatus) -> StreamPayload {
+    StreamPayload::ResponseDone(ResponseDone { status, finish_reason: None, error: None, usage: None })
+}
+
+fn message_done(item: &str, content: &str, origin: Origin) -> StreamPayload {
+    let final_item = FinalItem::Message { content: content.into(), origin };
+    StreamPayload::ItemDone(ItemDone { item_id: ItemId::parse(item).unwrap(), final_item })
+}
+
+/// Up to `limit` items of a long history, those before a number.
+fn history_before(session: &SessionId, end: u64, limit: usize) -> History {
     let from = end.saturating_sub(limit as u64);
-    let item = |number: u64| {
-        let body = ItemBody::Message { text: Text::from("past"), origin: Origin::Agent };
-        update(session, &format!("past-{number}"), UpsertStatus::Complete, body)
-    };
+    let items = (from..end).map(|number| message_done(&format!("item-{number}"), "old text", Origin::Agent));
+    let payloads = items.chain([response_done(ResponseStatus::Completed)]);
     let older = (from > 0).then_some(HistoryCursor(from));
-    History { items: (from..end).map(item).collect(), older, ..History::default() }
+    let events = payloads.map(|payload| event(session, "turn", payload)).collect();
+    History { events, older, ..History::default() }
 }
 
 #[async_trait]
@@ -297,8 +329,8 @@ impl Provider for Puppet {
         "Puppet"
     }
 
-    async fn try_out(&self, _: &std::path::Path) -> Result<Trial, ProviderError> {
-        Err(ProviderError::Internal("a puppet is not tried out".into()))
+    async fn probe(&self, _: &std::path::Path) -> Result<Probe, ProviderError> {
+        Err(ProviderError::Internal("a puppet is not probed".into()))
     }
 
     async fn describe(&self) -> AgentInfo {
@@ -320,7 +352,7 @@ impl Provider for Puppet {
         self.status.subscribe()
     }
 
-    async fn create_session(&self, _: NewSession) -> Result<ProviderSession, ProviderError> {
+    async fn create_session(&self, _: NewSession) -> Result<OpenedSession, ProviderError> {
         self.called("create")?;
         let gate = self.strings.lock().unwrap().create_gate.clone();
         pass(gate).await;
@@ -329,82 +361,85 @@ impl Provider for Puppet {
             strings.made += 1;
             strings.made
         };
-        Ok(self.take_up(AgentSessionId::parse(format!("p-{made}")).unwrap()))
+        let agent_id = AgentSessionId::parse(format!("p-{made}")).unwrap();
+        Ok(self.open_session(SessionId::new(&self.cli_type, &agent_id), agent_id))
     }
 
-    async fn load_session(&self, session: OpenSession) -> Result<Loaded, ProviderError> {
+    async fn load_session(&self, session: StoredSession) -> Result<LoadedSession, ProviderError> {
         self.called("load")?;
         let gate = self.strings.lock().unwrap().gate.clone();
         pass(gate).await;
-        let (past, id) = {
+        let (items, agent_id) = {
             let mut strings = self.strings.lock().unwrap();
             strings.overlaps += usize::from(strings.ending.contains_key(&session.id));
             strings.opened.push(session.clone());
-            (strings.past, strings.goes_on_as.clone().unwrap_or_else(|| session.id.clone()))
+            (strings.history, strings.continues_as.clone().unwrap_or_else(|| session.agent_id.clone()))
         };
-        let history = past_before(&SessionId::new(&self.cli_type, &session.id), past, session.items_max);
-        Ok(Loaded { session: self.take_up(id), history })
-    }
-
-    async fn older_history(
-        &self,
-        id: &AgentSessionId,
-        before: &HistoryCursor,
-        limit: usize,
-    ) -> Result<History, ProviderError> {
-        self.called("older")?;
-        self.strings.lock().unwrap().asked_for.push(limit);
-        Ok(past_before(&SessionId::new(&self.cli_type, id), before.0, limit))
-    }
-
-    async fn send_message(&self, id: &AgentSessionId, content: &str) -> Result<TurnId, ProviderError> {
-        self.called("send")?;
-        if self.strings.lock().unwrap().answers {
-            let session = SessionId::new(&self.cli_type, id);
-            self.answer(&session, content).await.map_err(|()| ProviderError::SessionNotFound(id.clone()))?;
-        }
-        Ok(TurnId::parse("turn").unwrap())
-    }
-
-    async fn cancel_turn(&self, _: &AgentSessionId) -> Result<(), ProviderError> {
-        self.called("cancel")
-    }
-
-    async fn kill_session(&self, id: &AgentSessionId) -> Result<(), ProviderError> {
-        self.called("kill")?;
-        let (known, gate) = {
-            let mut strings = self.strings.lock().unwrap();
-            let known = strings.sessions.remove(id);
-            if known.is_some() {
-                *strings.ending.entry(id.clone()).or_default() += 1;
-            }
-            (known, strings.kill_gate.clone())
-        };
-        if known.is_some() {
-            let guard = EndingGuard { puppet: self, id };
-            pass(gate).await;
-            drop(guard);
-        }
-        known.map(drop).ok_or_else(|| ProviderError::SessionNotFound(id.clone()))
-    }
-
-    fn is_alive(&self, _: &AgentSessionId) -> bool {
-        self.called("alive").is_err()
+        let history = history_before(&session.id, items, session.items_max);
+        Ok(LoadedSession { opened: self.open_session(session.id, agent_id), history })
     }
 
     fn keeps_history(&self) -> bool {
         self.called("keeps").is_ok()
     }
 
-    async fn set_option(&self, _: &AgentSessionId, _: &str, _: &str) -> Result<(), ProviderError> {
-        self.called("option")
-    }
-
-    async fn reconnect(&self, _: Option<&AgentSessionId>) -> Result<(), ProviderError> {
+    async fn reconnect(&self) -> Result<(), ProviderError> {
         self.called("reconnect")
     }
 
     async fn shutdown(&self) {}
+}
+
+#[async_trait]
+impl AgentSession for PuppetSession {
+    fn is_alive(&self) -> bool {
+        self.puppet.called("alive").is_err()
+    }
+
+    async fn send(&self, prompt: Prompt) -> Result<TurnId, ProviderError> {
+        self.puppet.called("send")?;
+        if self.puppet.strings.lock().unwrap().answers {
+            let answered = self.puppet.answer(&self.id, &prompt.text()).await;
+            answered.map_err(|()| ProviderError::SessionNotFound(self.id.agent_session_id()))?;
+        }
+        Ok(TurnId::parse("turn").unwrap())
+    }
+
+    async fn cancel(&self) -> Result<(), ProviderError> {
+        self.puppet.called("cancel")
+    }
+
+    async fn set_option(&self, _: &str, _: &str) -> Result<(), ProviderError> {
+        self.puppet.called("option")
+    }
+
+    async fn reconnect(&self) -> Result<(), ProviderError> {
+        self.puppet.called("reconnect")
+    }
+
+    async fn older_history(&self, before: &HistoryCursor, limit: usize) -> Result<History, ProviderError> {
+        self.puppet.called("older")?;
+        self.puppet.strings.lock().unwrap().asked_for.push(limit);
+        Ok(history_before(&self.id, before.0, limit))
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        self.puppet.called("kill")?;
+        let (known, gate) = {
+            let mut strings = self.puppet.strings.lock().unwrap();
+            let known = strings.sessions.remove(&self.id);
+            if known.is_some() {
+                *strings.ending.entry(self.id.clone()).or_default() += 1;
+            }
+            (known, strings.kill_gate.clone())
+        };
+        if known.is_some() {
+            let guard = EndingGuard { puppet: &self.puppet, id: &self.id };
+            pass(gate).await;
+            drop(guard);
+        }
+        known.map(drop).ok_or_else(|| ProviderError::SessionNotFound(self.id.agent_session_id()))
+    }
 }
 
 /// A hub with one project whose agent is the puppet.
@@ -412,22 +447,49 @@ pub(crate) struct Stage {
     pub(crate) hub: Hub,
     pub(crate) puppet: Arc<Puppet>,
     pub(crate) project: ProjectId,
-    _home: TempDir,
+    home: TempDir,
 }
 
 impl Stage {
     pub(crate) async fn set() -> Self {
+        Self::with_limits(HubLimits::default()).await
+    }
+
+    pub(crate) async fn with_limits(limits: HubLimits) -> Self {
         let home = TempDir::new().unwrap();
         let catalog = Catalog::open(&home.path().join("data")).unwrap().catalog;
         let puppet = Arc::new(Puppet {
             cli_type: CliType::parse("puppet").unwrap(),
             status: watch::Sender::new(StatusReport::default()),
-            strings: Mutex::default(),
+            strings: Arc::default(),
         });
         let registry = Registry::new([Arc::clone(&puppet) as Arc<dyn Provider>]);
         let project = catalog.add_project(home.path().to_str().unwrap()).await.unwrap().id;
-        let hub = Hub::start(catalog, registry, ServerFacts::default());
-        Self { hub, puppet, project, _home: home }
+        let hub = Hub::start_with(catalog, registry, ServerFacts::default(), limits);
+        Self { hub, puppet, project, home }
+    }
+
+    /// A new server over the same data directory, with the same agent.
+    pub(crate) async fn restart(self) -> Self {
+        let Self { hub, puppet, project, home } = self;
+        hub.drain(tokio::time::Instant::now()).await;
+        hub.catalog().flush().await.unwrap();
+        drop(hub);
+        let data = home.path().join("data");
+        let open = || Catalog::open(&data).ok();
+        let mut looks = tokio::time::interval(Duration::from_millis(5));
+        let opened = async {
+            loop {
+                looks.tick().await;
+                if let Some(opened) = open() {
+                    return opened;
+                }
+            }
+        };
+        let opened = tokio::time::timeout(DEADLINE, opened).await.expect("the directory is not released");
+        let registry = Registry::new([Arc::clone(&puppet) as Arc<dyn Provider>]);
+        let hub = Hub::start(opened.catalog, registry, ServerFacts::default());
+        Self { hub, puppet, project, home }
     }
 
     /// With a new session, open in a window.
@@ -472,18 +534,18 @@ impl Seat {
         id
     }
 
-    /// Asks and gives the answer; what comes before it is passed over.
+    /// Asks and gives the answer; what comes before it is dropped.
     pub(crate) async fn call(&mut self, message: ClientMessage) -> ServerMessage {
         let id = self.ask(message).await;
         self.until("an answer", |frame| frame.request_id.as_deref() == Some(&id)).await.message
     }
 
     pub(crate) async fn next(&mut self) -> ServerFrame {
-        let frame = self.frames.next().await.expect("the window was let go");
+        let frame = self.frames.next().await.expect("the window was closed");
         serde_json::from_slice(&frame.into_bytes()).unwrap()
     }
 
-    /// None once the window is let go.
+    /// None once the window is closed.
     pub(crate) async fn next_or_end(&mut self) -> Option<ServerFrame> {
         let frame = tokio::time::timeout(DEADLINE, self.frames.next()).await.expect("nothing came")?;
         Some(serde_json::from_slice(&frame.into_bytes()).unwrap())
@@ -508,7 +570,7 @@ impl Seat {
 
 /// Lets time go by for timers alone: the disk and its threads are not waited for meanwhile.
 pub(crate) async fn pass_time() {
-    // Whatever was asked is heard first: one thread runs all tasks here, in turn.
+    // Requests are handled first: one thread runs all tasks here, in turn.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -1,5 +1,5 @@
 //! Requests of several windows in a random order, with an agent that takes its time: whatever the order, no request is
-//! lost, and a window that opened a session receives what is said in it.
+//! lost, and a window that opened a session receives what the agent sends.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,7 +26,7 @@ impl Chance {
     }
 }
 
-/// What one window was answered and told, checked as it comes.
+/// What one window was answered and sent, checked as it comes.
 #[derive(Debug, Default)]
 struct Ledger {
     /// Requests without an answer, by what they were.
@@ -78,7 +78,7 @@ async fn read_until(seat: &mut Seat, ledger: &mut Ledger, context: &str, is_done
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_the_order_every_request_is_answered_and_every_open_is_followed_by_history_and_what_is_said() {
+async fn whatever_the_order_every_request_is_answered_and_every_open_is_followed_by_history_and_what_is_sent() {
     for seed in 1..=ROUNDS {
         let context = format!("seed {seed}");
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -116,7 +116,7 @@ async fn whatever_the_order_every_request_is_answered_and_every_open_is_followed
             read_until(seat, ledger, &context, |ledger| ledger.open.is_empty()).await;
         }
         while others.join_next().await.is_some() {}
-        // Now it is quiet. Whoever opens it is told all that comes.
+        // Now it is quiet. Whoever opens it gets all that comes.
         let id = seats[0].ask(ClientMessage::SessionRestore { session_id: session.clone() }).await;
         ledgers[0].open.insert(id, "restore");
         for (seat, ledger) in seats.iter_mut().zip(&mut ledgers) {

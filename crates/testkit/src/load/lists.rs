@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use protocol::{CliType, ClientMessage, ProjectId, ServerMessage, SessionId};
 
 use super::{Figure, assert_peak, memory_kib};
-use crate::{Desk, Window};
+use crate::{TestSetup, Window};
 
 /// Windows that create sessions side by side.
 const CREATORS: usize = 8;
@@ -19,12 +19,12 @@ const SERVER_KIB_MAX: u64 = 64 * 1024;
 /// # Panics
 /// When one is not listed, before or after a restart, or the server takes too much memory for it.
 pub async fn long_lists(projects: usize, sessions_each: usize) -> Vec<Figure> {
-    let mut desk = Desk::start().await;
-    let mut window = desk.app.window().await;
+    let mut setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
     let begun = Instant::now();
     let mut ids = Vec::new();
     for number in 0..projects {
-        let directory = desk.app.home().join(format!("projects/{number:04}"));
+        let directory = setup.app.home().join(format!("projects/{number:04}"));
         std::fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{error}"));
         let path = directory.to_string_lossy().into_owned();
         match window.call(&ClientMessage::ProjectAdd { path }).await {
@@ -36,7 +36,7 @@ pub async fn long_lists(projects: usize, sessions_each: usize) -> Vec<Figure> {
     let mut figures = vec![Figure::time(format!("{projects} projects are added"), begun)];
     let begun = Instant::now();
     let create = ids.chunks(projects.div_ceil(CREATORS)).map(async |ids| {
-        let mut window = desk.app.window().await;
+        let mut window = setup.app.window().await;
         let mut made = BTreeSet::new();
         for id in ids {
             for _ in 0..sessions_each {
@@ -49,12 +49,12 @@ pub async fn long_lists(projects: usize, sessions_each: usize) -> Vec<Figure> {
     figures.push(Figure::time(format!("{all} sessions are created"), begun));
     assert_eq!(made.len(), all);
 
-    desk.app.interrupt();
-    assert_eq!(desk.app.ended().await.code(), Some(0));
+    setup.app.interrupt();
+    assert_eq!(setup.app.ended().await.code(), Some(0));
     let begun = Instant::now();
-    let desk = desk.again().await;
+    let setup = setup.again().await;
     figures.push(Figure::time("a server starts with them", begun));
-    let mut window = desk.app.window().await;
+    let mut window = setup.app.window().await;
     let begun = Instant::now();
     let mut listed = BTreeSet::new();
     for id in &ids {
@@ -64,9 +64,9 @@ pub async fn long_lists(projects: usize, sessions_each: usize) -> Vec<Figure> {
     }
     figures.push(Figure::time("a window lists all of them, project by project", begun));
     assert_eq!(listed, made, "every session is listed after a restart");
-    let (now, _) = memory_kib(&desk.app);
+    let (now, _) = memory_kib(&setup.app);
     figures.push(Figure::memory("memory with all of them listed, none open", now));
-    assert_peak(&desk.app, SERVER_KIB_MAX);
+    assert_peak(&setup.app, SERVER_KIB_MAX);
     figures
 }
 

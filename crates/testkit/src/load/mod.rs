@@ -1,6 +1,6 @@
 //! Load: more windows, more sessions, longer lists and more output than anyone has, against the real server.
 //!
-//! Comes in: a size. Goes out: figures. What must hold is asserted: every window ends with the right words, and the
+//! Comes in: a size. Goes out: figures. What must hold is asserted: every window ends with the right text, and the
 //! server's memory stays within a bound that does not depend on how long it goes on. Time is written down and never judged.
 //! `scripts/load` runs the whole; the suite runs the same with small sizes.
 
@@ -18,7 +18,7 @@ pub use lists::long_lists;
 pub use sessions::many_sessions;
 pub use windows::many_windows;
 
-/// One thing that was measured, in words.
+/// One thing that was measured, as text.
 #[derive(Clone, Debug)]
 pub struct Figure {
     pub name: String,

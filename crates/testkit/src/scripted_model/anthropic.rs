@@ -9,24 +9,24 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{BEFORE_CUT, Piece, Script, Stage, Step, ToolStep, body, event, tokens};
+use super::{BEFORE_CUT, ModelState, Piece, Script, Step, ToolStep, body, event, tokens};
 
 const MODEL: &str = "claude-sonnet-4-5";
 
-pub(super) fn routes() -> Router<Stage> {
+pub(super) fn routes() -> Router<ModelState> {
     Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/messages/count_tokens", post(|| async { Json(json!({"input_tokens": 100})) }))
         .layer(axum::extract::DefaultBodyLimit::disable())
 }
 
-async fn messages(State(stage): State<Stage>, Json(request): Json<Value>) -> Response {
+async fn messages(State(stage): State<ModelState>, Json(request): Json<Value>) -> Response {
     stage.count_call();
     let call = Call::read(&request);
     let script = Script::parse(&call.prompt);
     let steps = match script.part(call.rounds) {
         Some(steps) => steps.to_vec(),
-        None => vec![Step::Say(format!("The tool said: {}", call.tool_said))],
+        None => vec![Step::Say(format!("The tool said: {}", call.tool_output))],
     };
     let failure = steps.iter().find_map(|step| match step {
         Step::Fail { status, times } => Some((*status, *times)),
@@ -68,12 +68,12 @@ fn refusal(status: u16) -> Response {
 
 /// What a request asks for.
 struct Call {
-    /// The last words of the user.
+    /// The last message of the user.
     prompt: String,
     /// How many answers were given to it already.
     rounds: usize,
     /// The beginning of the newest tool result.
-    tool_said: String,
+    tool_output: String,
     tools: Vec<String>,
     /// The working directory the agent names in its own prompt, for tools that want whole paths.
     directory: Option<String>,
@@ -89,7 +89,7 @@ impl Call {
         Self {
             prompt: messages.get(at).and_then(prompt_of).unwrap_or_default(),
             rounds: answers,
-            tool_said: messages.last().and_then(tool_text).unwrap_or_default(),
+            tool_output: messages.last().and_then(tool_text).unwrap_or_default(),
             tools: tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect(),
             directory: working_directory(request),
         }
@@ -132,7 +132,7 @@ impl Call {
     }
 }
 
-/// The user's own words in a message: its last text that is not a reminder of the agent's.
+/// The user's own text in a message: its last text that is not a reminder of the agent's.
 fn prompt_of(message: &Value) -> Option<String> {
     if message["role"] != "user" {
         return None;
@@ -159,7 +159,7 @@ fn tool_text(message: &Value) -> Option<String> {
     Some(text.split_whitespace().take(40).collect::<Vec<_>>().join(" "))
 }
 
-/// Claude Code names its directory in the first words it sends.
+/// Claude Code names its directory in the first message it sends.
 fn working_directory(request: &Value) -> Option<String> {
     let text = request.to_string();
     let after = text.split_once("orking directory: ")?.1;
@@ -174,7 +174,7 @@ struct Answer<'a> {
     model: String,
     pieces: Vec<Piece>,
     blocks: Vec<Value>,
-    words: usize,
+    pieces_sent: usize,
     stop: &'static str,
     open_text: Option<String>,
     open_thought: Option<String>,
@@ -195,7 +195,7 @@ impl<'a> Answer<'a> {
             model: model.into(),
             pieces: vec![event("message_start", &start)],
             blocks: Vec::new(),
-            words: 0,
+            pieces_sent: 0,
             stop: "end_turn",
             open_text: None,
             open_thought: None,
@@ -236,7 +236,7 @@ impl<'a> Answer<'a> {
                 self.broken = true;
             }
             Step::Cut { .. } => {
-                // What was said before has to leave first.
+                // The text so far has to be sent first.
                 self.pieces.push(Piece::Wait(BEFORE_CUT));
                 self.pieces.push(Piece::Cut);
                 self.broken = true;
@@ -252,7 +252,7 @@ impl<'a> Answer<'a> {
     }
 
     fn delta(&mut self, index: usize, delta: Value) {
-        self.words += 1;
+        self.pieces_sent += 1;
         let delta = json!({"type": "content_block_delta", "index": index, "delta": delta});
         self.pieces.push(event("content_block_delta", &delta));
     }
@@ -267,18 +267,18 @@ impl<'a> Answer<'a> {
         if self.open_text.is_none() {
             self.open(json!({"type": "text", "text": ""}));
         } else {
-            self.say("\n");
+            self.send_text("\n");
         }
         self.open_text.get_or_insert_default();
         for part in parts {
             match part {
-                Piece::Data(text) => self.say(&text),
+                Piece::Data(text) => self.send_text(&text),
                 wait => self.pieces.push(wait),
             }
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn send_text(&mut self, text: &str) {
         self.open_text.get_or_insert_default().push_str(text);
         self.delta(self.blocks.len(), json!({"type": "text_delta", "text": text}));
     }
@@ -324,7 +324,7 @@ impl<'a> Answer<'a> {
     }
 
     fn usage(&self) -> Value {
-        json!({"input_tokens": 100, "output_tokens": self.words.max(1)})
+        json!({"input_tokens": 100, "output_tokens": self.pieces_sent.max(1)})
     }
 
     fn finish(mut self) -> Vec<Piece> {
@@ -374,29 +374,29 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_of_the_user_are_the_script_and_reminders_are_not() {
+    fn the_last_text_of_the_user_is_the_script_and_reminders_are_not() {
         let content = json!([{"type": "text", "text": "say:yes"}, {"type": "text", "text": "<system-reminder>x"}]);
-        let said = answer(json!([
+        let answered = answer(json!([
             {"role": "user", "content": "say:no"}, {"role": "assistant", "content": "no"},
             {"role": "user", "content": content},
         ]));
-        assert!(said.contains(r#""text":"yes""#), "{said}");
+        assert!(answered.contains(r#""text":"yes""#), "{answered}");
     }
 
     #[test]
     fn after_a_tool_result_the_script_goes_on() {
-        let said = answer(json!([
+        let answered = answer(json!([
             {"role": "user", "content": "bash:ls\nsay:done"}, {"role": "assistant", "content": []},
             {"role": "user", "content": [{"type": "tool_result", "content": "a.txt"}]},
         ]));
-        assert!(said.contains("done") && !said.contains("tool_use"), "{said}");
+        assert!(answered.contains("done") && !answered.contains("tool_use"), "{answered}");
     }
 
     #[test]
     fn an_answer_can_stop_in_the_middle_of_a_block() {
-        let said = answer(json!([{"role": "user", "content": "say:one\nhold:gate\nsay:two"}]));
-        let (before, after) = said.split_once("HOLD").unwrap();
-        assert!(before.contains("one") && !before.contains("content_block_stop"), "{said}");
-        assert!(after.contains("two") && after.contains("content_block_stop"), "{said}");
+        let answered = answer(json!([{"role": "user", "content": "say:one\nhold:gate\nsay:two"}]));
+        let (before, after) = answered.split_once("HOLD").unwrap();
+        assert!(before.contains("one") && !before.contains("content_block_stop"), "{answered}");
+        assert!(after.contains("two") && after.contains("content_block_stop"), "{answered}");
     }
 }

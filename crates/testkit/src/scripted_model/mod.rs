@@ -1,4 +1,4 @@
-//! A model server on loopback for real agent programs: the words of the prompt decide the answer.
+//! A model server on loopback for real agent programs: the text of the prompt decides the answer.
 //!
 //! Comes in: the model API calls of an agent. Goes out: the answer its last prompt asks for, step by step (see
 //! [`Script`]). One module per API turns steps into that API's events; waiting, gates and broken connections are
@@ -25,14 +25,14 @@ use tokio::task::JoinSet;
 
 pub use script::{Script, Step, ToolStep};
 
-/// What was said before a cut has to leave first.
+/// The text before a cut has to be sent first.
 const BEFORE_CUT: Duration = Duration::from_millis(100);
 
 /// A running server. It stops when this is dropped.
 #[derive(Debug)]
 pub struct ScriptedModel {
     address: SocketAddr,
-    stage: Stage,
+    stage: ModelState,
     _server: JoinSet<()>,
 }
 
@@ -45,7 +45,7 @@ impl ScriptedModel {
     pub async fn listen(port: u16) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.context("could not listen on loopback")?;
         let address = listener.local_addr()?;
-        let stage = Stage::default();
+        let stage = ModelState::default();
         let routes = router(stage.clone());
         let mut server = JoinSet::new();
         server.spawn(async move {
@@ -81,7 +81,7 @@ impl ScriptedModel {
     }
 }
 
-fn router(stage: Stage) -> Router {
+fn router(stage: ModelState) -> Router {
     Router::new()
         .route("/", get(|| async { "scripted-model" }))
         .route("/gates/{gate}/release", post(release))
@@ -90,14 +90,14 @@ fn router(stage: Stage) -> Router {
         .with_state(stage)
 }
 
-async fn release(State(stage): State<Stage>, Path(gate): Path<String>) -> StatusCode {
+async fn release(State(stage): State<ModelState>, Path(gate): Path<String>) -> StatusCode {
     stage.release(&gate);
     StatusCode::NO_CONTENT
 }
 
 /// What all answers share: gates and counters.
 #[derive(Clone, Debug, Default)]
-struct Stage(Arc<Mutex<Shared>>);
+struct ModelState(Arc<Mutex<Shared>>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -119,7 +119,7 @@ impl Default for Gate {
     }
 }
 
-impl Stage {
+impl ModelState {
     fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,7 +168,7 @@ enum Piece {
 }
 
 /// Sends the pieces in order as one response body.
-fn body(stage: Stage, pieces: Vec<Piece>) -> Body {
+fn body(stage: ModelState, pieces: Vec<Piece>) -> Body {
     let steps = futures_util::stream::unfold((stage, pieces.into_iter()), |(stage, mut pieces)| async move {
         loop {
             match pieces.next()? {

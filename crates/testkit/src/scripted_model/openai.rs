@@ -9,23 +9,23 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{BEFORE_CUT, Piece, Script, Stage, Step, ToolStep, body, event, tokens};
+use super::{BEFORE_CUT, ModelState, Piece, Script, Step, ToolStep, body, event, tokens};
 
-/// Codex has a model make up a title for each session, with the user's words inside of the request.
+/// Codex has a model make up a title for each session, with the user's text inside of the request.
 const TITLE_REQUEST: &str = "Your task is to generate a very short title";
 
-pub(super) fn routes() -> Router<Stage> {
+pub(super) fn routes() -> Router<ModelState> {
     Router::new().route("/v1/responses", post(responses)).layer(axum::extract::DefaultBodyLimit::disable())
 }
 
-async fn responses(State(stage): State<Stage>, Json(request): Json<Value>) -> Response {
+async fn responses(State(stage): State<ModelState>, Json(request): Json<Value>) -> Response {
     stage.count_call();
     let call = Call::read(&request);
     let script = Script::parse(&call.prompt);
     let steps = match script.part(call.rounds) {
         _ if call.prompt.starts_with(TITLE_REQUEST) => vec![Step::Say(json!({"title": "Scripted title"}).to_string())],
         Some(steps) => steps.to_vec(),
-        None => vec![Step::Say(format!("The tool said: {}", call.tool_said))],
+        None => vec![Step::Say(format!("The tool said: {}", call.tool_output))],
     };
     let failure = steps.iter().find_map(|step| match step {
         Step::Fail { status, times } => Some((*status, *times)),
@@ -56,12 +56,12 @@ fn refusal(status: u16) -> Response {
 
 /// What a request asks for.
 struct Call {
-    /// The last words of the user.
+    /// The last message of the user.
     prompt: String,
     /// How often tools came back since.
     rounds: usize,
     /// The beginning of the newest tool result.
-    tool_said: String,
+    tool_output: String,
 }
 
 impl Call {
@@ -73,12 +73,12 @@ impl Call {
         // Results that stand together came back together.
         let outputs: Vec<bool> = input.iter().skip(at).map(is_output).collect();
         let rounds = outputs.windows(2).filter(|pair| !pair[0] && pair[1]).count();
-        let tool_said = input.iter().rfind(|item| is_output(item)).map(output_text).unwrap_or_default();
-        Self { prompt: input.get(at).and_then(prompt_of).unwrap_or_default(), rounds, tool_said }
+        let tool_output = input.iter().rfind(|item| is_output(item)).map(output_text).unwrap_or_default();
+        Self { prompt: input.get(at).and_then(prompt_of).unwrap_or_default(), rounds, tool_output }
     }
 }
 
-/// The user's own words: what Codex adds to them is marked up.
+/// The user's own text: what Codex adds to it is marked up.
 fn prompt_of(item: &Value) -> Option<String> {
     if item["role"] != "user" {
         return None;
@@ -97,8 +97,8 @@ fn output_text(item: &Value) -> String {
 struct Answer {
     pieces: Vec<Piece>,
     items: usize,
-    words: usize,
-    /// The message that is being said: its id and what it says so far.
+    pieces_sent: usize,
+    /// The message that is being streamed: its id and its text so far.
     open: Option<(String, String)>,
     broken: bool,
 }
@@ -107,7 +107,7 @@ impl Answer {
     fn new() -> Self {
         let created = json!({"type": "response.created", "response": {"id": "resp_scripted"}});
         let pieces = vec![event("response.created", &created)];
-        Self { pieces, items: 0, words: 0, open: None, broken: false }
+        Self { pieces, items: 0, pieces_sent: 0, open: None, broken: false }
     }
 
     fn add(&mut self, step: Step) {
@@ -120,13 +120,13 @@ impl Answer {
         match step {
             Step::Say(text) => {
                 self.begin_line();
-                tokens(&text).for_each(|token| self.say(token));
+                tokens(&text).for_each(|token| self.send_text(token));
             }
             Step::Stream { count, gap } => {
                 self.begin_line();
                 for at in 0..count {
                     self.pieces.push(Piece::Wait(gap));
-                    self.say(&if at == 0 { "w0".to_owned() } else { format!(" w{at}") });
+                    self.send_text(&if at == 0 { "w0".to_owned() } else { format!(" w{at}") });
                 }
             }
             Step::Hold(gate) => self.pieces.push(Piece::Hold(gate)),
@@ -140,7 +140,7 @@ impl Answer {
                 self.broken = true;
             }
             Step::Cut { .. } => {
-                // What was said before has to leave first.
+                // The text so far has to be sent first.
                 self.pieces.push(Piece::Wait(BEFORE_CUT));
                 self.pieces.push(Piece::Cut);
                 self.broken = true;
@@ -156,7 +156,7 @@ impl Answer {
     /// Text of several steps is one message, a line each, also over a hold.
     fn begin_line(&mut self) {
         if self.open.is_some() {
-            return self.say("\n");
+            return self.send_text("\n");
         }
         let id = new_id("msg");
         let item = json!({"type": "message", "id": id, "role": "assistant", "status": "in_progress", "content": []});
@@ -164,11 +164,11 @@ impl Answer {
         self.open = Some((id, String::new()));
     }
 
-    fn say(&mut self, text: &str) {
-        let Some((id, said)) = &mut self.open else { return };
-        said.push_str(text);
+    fn send_text(&mut self, text: &str) {
+        let Some((id, answer)) = &mut self.open else { return };
+        answer.push_str(text);
         let delta = json!({"item_id": id, "output_index": self.items, "content_index": 0, "delta": text});
-        self.words += 1;
+        self.pieces_sent += 1;
         self.send("response.output_text.delta", delta);
     }
 
@@ -222,7 +222,7 @@ impl Answer {
     fn finish(mut self) -> Vec<Piece> {
         if !self.broken {
             self.end_text();
-            let output = self.words.max(1);
+            let output = self.pieces_sent.max(1);
             let usage = json!({"input_tokens": 100, "output_tokens": output, "total_tokens": 100 + output,
                 "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}});
             self.send("response.completed", json!({"response": {"id": "resp_scripted", "usage": usage}}));
@@ -264,7 +264,7 @@ mod tests {
         let none = read(&[&context, &user]);
         assert_eq!((none.prompt.as_str(), none.rounds), ("bash:a", 0));
         let one = read(&[&context, &user, &call, &call, &output, &output]);
-        assert_eq!((one.rounds, one.tool_said.as_str()), (1, "Output: hi"));
+        assert_eq!((one.rounds, one.tool_output.as_str()), (1, "Output: hi"));
         assert_eq!(read(&[&user, &call, &output, &call, &output]).rounds, 2);
     }
 }

@@ -1,6 +1,6 @@
-//! The words of a prompt, read as a script.
+//! The text of a prompt, read as a script.
 //!
-//! One step a line. A tool step ends an answer; what follows it is said once the agent came back with the result.
+//! One step a line. A tool step ends an answer; what follows it is sent once the agent came back with the result.
 //!
 //! ```text
 //! say:hello world            the text, word by word

@@ -3,13 +3,13 @@
 //! with everything under way. What must hold throughout is asserted throughout; a seed makes the choices again.
 //!
 //! Two kinds of agents: `Steady` does odd things but lives, so every word of it is known and must be there, in every
-//! window, after every restart. `Wild` also dies, so what is shown of a turn that failed is a beginning of its words.
+//! window, after every restart. `Wild` also dies, so what is shown of a turn that failed is a beginning of its answer.
 
-mod books;
-mod census;
-mod scenes;
-mod talks;
-mod visitors;
+mod conversations;
+mod prompts;
+mod records;
+mod resources;
+mod visiting_windows;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,8 +20,8 @@ use rustix::process::Signal;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::books::Books;
-use self::talks::Talk;
+use self::conversations::Talk;
+use self::records::RecordChecks;
 use crate::{Builder, TestApp, programs};
 
 /// How bad the day is.
@@ -55,15 +55,15 @@ pub struct Report {
 
 const STEADY: &str = "steady";
 const WILD: &str = "wild";
-/// What a server may take beside what was said in its sessions, which it holds: windows that lag, agents that flood.
+/// What a server may take beside the answers in its sessions, which it holds: windows that lag, agents that flood.
 const PEAK_KIB_MAX: u64 = 384 * 1024;
-/// And how many times what was said: as it is, as it is shown, on its way to windows, and the holes between.
-const PEAK_TIMES_SAID_MAX: u64 = 4;
+/// And how many times the answers: as they are, as they are shown, on their way to windows, and the holes between.
+const PEAK_TIMES_ANSWERS_MAX: u64 = 4;
 /// Handles that may come and go in a round: an agent that is just starting, a file that is just written.
 const HANDLES_SPARE: usize = 12;
 
-fn said_kib(talks: &[Talk]) -> u64 {
-    talks.iter().map(Talk::said_bytes).sum::<usize>() as u64 / 1024
+fn answers_kib(talks: &[Talk]) -> u64 {
+    talks.iter().map(Talk::answer_bytes).sum::<usize>() as u64 / 1024
 }
 
 /// # Panics
@@ -76,12 +76,12 @@ pub async fn run(plan: Plan) -> Report {
     prepare(&builder);
     let mut app = start(builder).await;
     let project = add_project(&app, &home).await;
-    let mut books = Books::new(&home, &project);
+    let mut records = RecordChecks::new(&home, &project);
     let mut talks = Vec::new();
     for round in 0..plan.rounds {
         println!("round {} of {}", round + 1, plan.rounds);
-        books.check(&app).await;
-        join_all(talks.iter_mut().map(|talk: &mut Talk| talk.take_up(&app))).await;
+        records.check(&app).await;
+        join_all(talks.iter_mut().map(|talk: &mut Talk| talk.resume(&app))).await;
         if round == 0 {
             for number in 0..plan.sessions * 2 {
                 let agent = if number % 2 == 0 { STEADY } else { WILD };
@@ -91,31 +91,31 @@ pub async fn run(plan: Plan) -> Report {
         }
         // One turn each, so that the agents run before the disk is ever full and the handles are counted.
         take_turns(&mut talks, 1, &CancellationToken::new()).await;
-        let handles_before = census::handles(app.pid());
-        bad_hour(&app, plan, &mut books, &mut talks, &mut random, &mut report).await;
-        // Quiet: what windows brought is gone, and every window that stayed shows the same words.
-        census::until_handles(app.pid(), handles_before + HANDLES_SPARE).await;
-        report.handles_most = report.handles_most.max(census::handles(app.pid()));
+        let handles_before = resources::handles(app.pid());
+        bad_hour(&app, plan, &mut records, &mut talks, &mut random, &mut report).await;
+        // Quiet: what windows brought is gone, and every window that stayed shows the same text.
+        resources::until_handles(app.pid(), handles_before + HANDLES_SPARE).await;
+        report.handles_most = report.handles_most.max(resources::handles(app.pid()));
         for talk in &mut talks {
             talk.compare(&app).await;
         }
-        let (peak_kib, said_kib) = (census::peak_kib(app.pid()), said_kib(&talks));
+        let (peak_kib, answers_kib) = (resources::peak_kib(app.pid()), answers_kib(&talks));
         report.peak_kib = report.peak_kib.max(peak_kib);
-        println!("the server took at most {} MiB, of which {} MiB were said", peak_kib / 1024, said_kib / 1024);
-        assert!(peak_kib < PEAK_KIB_MAX + PEAK_TIMES_SAID_MAX * said_kib, "the server took {peak_kib} KiB");
+        println!("the server took at most {} MiB, of which {} MiB were answers", peak_kib / 1024, answers_kib / 1024);
+        assert!(peak_kib < PEAK_KIB_MAX + PEAK_TIMES_ANSWERS_MAX * answers_kib, "the server took {peak_kib} KiB");
         end(&mut app, plan, &mut talks, &mut random, &mut report).await;
-        census::until_no_process_has(&home.join("agent-state")).await;
+        resources::until_no_process_has(&home.join("agent-state")).await;
         app = start(app.again()).await;
     }
-    books.check(&app).await;
-    join_all(talks.iter_mut().map(|talk| talk.take_up(&app))).await;
+    records.check(&app).await;
+    join_all(talks.iter_mut().map(|talk| talk.resume(&app))).await;
     for talk in &talks {
         talk.add_to(&mut report);
     }
-    books.add_to(&mut report);
+    records.add_to(&mut report);
     app.interrupt();
     assert_eq!(app.ended().await.code(), Some(0));
-    census::until_no_process_has(&home.join("agent-state")).await;
+    resources::until_no_process_has(&home.join("agent-state")).await;
     report
 }
 
@@ -123,7 +123,7 @@ pub async fn run(plan: Plan) -> Report {
 async fn bad_hour(
     app: &TestApp,
     plan: Plan,
-    books: &mut Books,
+    records: &mut RecordChecks,
     talks: &mut [Talk],
     random: &mut fastrand::Rng,
     report: &mut Report,
@@ -136,12 +136,12 @@ async fn bad_hour(
     let mut seed = || seeds.next().unwrap_or_default();
     let (_, reloads, asked, nonsense, deaf, killed, ()) = tokio::join!(
         talking,
-        visitors::reload(app, &sessions, seed(), &over),
-        visitors::ask(app, &sessions, seed(), &over),
-        visitors::send_nonsense(app, seed(), &over),
-        visitors::never_read(app, &sessions, &over),
-        census::kill_agents(&wild_log, seed(), &over),
-        books.keep(app, seed(), &over),
+        visiting_windows::reload(app, &sessions, seed(), &over),
+        visiting_windows::ask(app, &sessions, seed(), &over),
+        visiting_windows::send_nonsense(app, seed(), &over),
+        visiting_windows::never_read(app, &sessions, &over),
+        resources::kill_agents(&wild_log, seed(), &over),
+        records.keep(app, seed(), &over),
     );
     report.windows += reloads + deaf;
     report.requests_answered += asked + nonsense;
@@ -206,7 +206,7 @@ fn prepare(builder: &Builder) {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Once its disk is full it is told by an error, not by the signal that a limit sends.
+/// Once its disk is full it gets an error, not the signal that a limit sends.
 async fn start(builder: Builder) -> TestApp {
     builder.through(&["sh", "-c", r#"trap "" XFSZ; exec "$0" "$@""#]).start().await
 }

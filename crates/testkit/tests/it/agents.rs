@@ -7,11 +7,11 @@ use protocol::{
     ProbeOutcome, ServerFrame, ServerMessage, SessionId,
 };
 use serde_json::{Value, json};
-use testkit::{Desk, Screen, TestApp, Window, programs, within};
+use testkit::{Screen, TestApp, TestSetup, Window, programs, within};
 
 /// The scripted agent over ACP, with a directory of its own.
-fn scripted(desk: &Desk, name: &str) -> AgentDefinition {
-    let state = desk.app.home().join(format!("state-of-{name}"));
+fn scripted(setup: &TestSetup, name: &str) -> AgentDefinition {
+    let state = setup.app.home().join(format!("state-of-{name}"));
     std::fs::create_dir_all(&state).unwrap();
     AgentDefinition {
         name: name.into(),
@@ -87,13 +87,13 @@ fn offers(names: &'static [&'static str]) -> impl Fn(&ServerFrame) -> bool {
 
 #[tokio::test]
 async fn an_agent_is_added_tried_used_edited_and_removed_without_a_restart() {
-    let desk = Desk::start().await;
-    let (mut window, mut other) = (desk.app.window().await, desk.app.window().await);
+    let setup = TestSetup::start().await;
+    let (mut window, mut other) = (setup.app.window().await, setup.app.window().await);
 
-    let mine = scripted(&desk, "Mine");
+    let mine = scripted(&setup, "Mine");
     let tried = probe(&mut window, ClientMessage::AgentProbeDefinition { definition: mine.clone() }).await;
     assert!(matches!(&tried, ProbeOutcome::Works { login: ProbeLogin::GivesSession {}, .. }), "{tried:?}");
-    assert!(!desk.app.data_dir().join("agents.json").exists(), "trying saves nothing");
+    assert!(!setup.app.data_dir().join("agents.json").exists(), "trying saves nothing");
 
     let saved = save(&mut window, None, mine.clone()).await.unwrap();
     other.until("the new agent in every window", offers(&["Claude Code", "Codex", "Mine", "Demo agent"])).await;
@@ -102,51 +102,51 @@ async fn an_agent_is_added_tried_used_edited_and_removed_without_a_restart() {
     assert!(saved.agents.contains(&AgentEntry::Configured { cli_type: cli_type.clone(), definition: mine.clone() }));
     let env = json!({"SCRIPTED_AGENT_STATE": mine.env[0].value});
     let expected = json!({"agent_servers": {"Mine": {"command": mine.command, "args": ["acp"], "env": env}}});
-    assert_eq!(file(&desk.app), expected);
-    let mode = std::fs::metadata(desk.app.data_dir().join("agents.json")).unwrap().permissions().mode();
+    assert_eq!(file(&setup.app), expected);
+    let mode = std::fs::metadata(setup.app.data_dir().join("agents.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    let first = desk.create(&mut window, "Mine").await.id;
+    let first = setup.create(&mut window, "Mine").await.id;
     let mut first_screen = Screen::open(&mut window, &first).await;
     first_screen.converse(&mut window, "say:one").await;
     let tried = probe(&mut window, ClientMessage::AgentProbe { cli_type }).await;
     assert!(matches!(tried, ProbeOutcome::Works { .. }), "{tried:?}");
 
     // The live session keeps its agent; the next one gets the new definition.
-    let edited = scripted(&desk, "Other");
+    let edited = scripted(&setup, "Other");
     let edited = AgentDefinition { name: "Mine".into(), ..edited };
     save(&mut window, Some("Mine"), edited).await.unwrap();
-    let second = desk.create(&mut window, "Mine").await.id;
+    let second = setup.create(&mut window, "Mine").await.id;
     let mut second_screen = Screen::open(&mut window, &second).await;
     second_screen.converse(&mut window, "say:two").await;
     first_screen.converse(&mut window, "say:three").await;
     let prompts = |name: &str, session: &SessionId| {
-        let log = std::fs::read_to_string(desk.app.home().join(format!("state-of-{name}/log"))).unwrap();
+        let log = std::fs::read_to_string(setup.app.home().join(format!("state-of-{name}/log"))).unwrap();
         log.matches(&format!("session/prompt {}", session.agent_session_id())).count()
     };
     assert_eq!((prompts("Mine", &first), prompts("Mine", &second)), (2, 0));
     assert_eq!((prompts("Other", &first), prompts("Other", &second)), (0, 1));
     // Nobody uses the agent of the old definition any more, so its process ends.
     window.call(&ClientMessage::SessionArchive { session_id: first }).await;
-    let log = desk.app.home().join("state-of-Mine/log");
+    let log = setup.app.home().join("state-of-Mine/log");
     let has_ended = || std::fs::read_to_string(&log).unwrap().lines().last() == Some("end of input");
     until("the old agent to end", has_ended).await;
 
     remove(&mut window, "Mine").await.unwrap();
     other.until("the agent to be gone", offers(&["Claude Code", "Codex", "Demo agent"])).await;
-    assert_eq!(file(&desk.app), json!({"agent_servers": {}}));
+    assert_eq!(file(&setup.app), json!({"agent_servers": {}}));
     second_screen.converse(&mut window, "say:still here").await;
     let cli_type = CliType::parse("Mine").unwrap();
-    let refused = window.try_call(&ClientMessage::SessionCreate { project_id: desk.project.clone(), cli_type }).await;
+    let refused = window.try_call(&ClientMessage::SessionCreate { project_id: setup.project.clone(), cli_type }).await;
     assert_eq!(refused.unwrap_err().code, ErrorCode::UnsupportedCliType);
 }
 
 /// They hold the values of environment variables, which may be secrets.
 #[tokio::test]
 async fn definitions_go_only_to_the_window_that_asked() {
-    let desk = Desk::start().await;
-    let (mut window, mut other) = (desk.app.window().await, desk.app.window().await);
-    save(&mut window, None, scripted(&desk, "Mine")).await.unwrap();
+    let setup = TestSetup::start().await;
+    let (mut window, mut other) = (setup.app.window().await, setup.app.window().await);
+    save(&mut window, None, scripted(&setup, "Mine")).await.unwrap();
     loop {
         let frame = other.next_frame().await;
         let text = serde_json::to_string(&frame).unwrap();
@@ -162,34 +162,34 @@ async fn definitions_go_only_to_the_window_that_asked() {
 
 #[tokio::test]
 async fn agents_that_no_longer_are_offered_end_with_the_server() {
-    let mut desk = Desk::start().await;
-    let mut window = desk.app.window().await;
+    let mut setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
     let script = "read -r _; echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; exec \"$0\" acp";
-    let pid_file = desk.app.home().join("agent.pid");
-    let mut mine = scripted(&desk, "Mine");
+    let pid_file = setup.app.home().join("agent.pid");
+    let mut mine = scripted(&setup, "Mine");
     // The line that the shell reads is lost; the agent is spoken to once more by a handshake that never comes.
     mine.args = vec!["-c".into(), script.into(), std::mem::replace(&mut mine.command, "/bin/sh".into())];
     mine.env.push(EnvVariable { name: "PID_FILE".into(), value: pid_file.display().to_string() });
     save(&mut window, None, mine).await.unwrap();
     let cli_type = CliType::parse("Mine").unwrap();
-    window.ask(&ClientMessage::SessionCreate { project_id: desk.project.clone(), cli_type }).await;
+    window.ask(&ClientMessage::SessionCreate { project_id: setup.project.clone(), cli_type }).await;
     until("the agent to start", || pid_file.exists()).await;
     let agent = std::path::Path::new("/proc").join(std::fs::read_to_string(&pid_file).unwrap().trim());
     assert!(agent.exists());
     remove(&mut window, "Mine").await.unwrap();
     assert!(agent.exists(), "it is still being used");
-    desk.app.interrupt();
-    assert_eq!(desk.app.ended().await.code(), Some(0));
+    setup.app.interrupt();
+    assert_eq!(setup.app.ended().await.code(), Some(0));
     assert!(!agent.exists(), "it was waited for");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_definition_is_said_with_its_field_and_nothing_is_saved() {
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
+async fn what_is_wrong_with_a_definition_is_reported_with_its_field_and_nothing_is_saved() {
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
     save(&mut window, None, definition("Mine", "mine", &[])).await.unwrap();
-    let before = file(&desk.app);
-    for (wrong, field, words) in [
+    let before = file(&setup.app);
+    for (wrong, field, message) in [
         (definition(" ", "x", &[]), "definition.name", "must not be blank"),
         (definition("New", " ", &[]), "definition.command", "must not be blank"),
         (definition("New", "x", &["a\0"]), "definition.args[0]", "NUL"),
@@ -202,18 +202,18 @@ async fn what_is_wrong_with_a_definition_is_said_with_its_field_and_nothing_is_s
     ] {
         let error = save(&mut window, None, wrong.clone()).await.unwrap_err();
         assert_eq!((error.code, error.field.as_deref()), (ErrorCode::InvalidMessage, Some(field)), "{wrong:?}");
-        assert!(error.message.contains(words), "{wrong:?}: {}", error.message);
+        assert!(error.message.contains(message), "{wrong:?}: {}", error.message);
     }
-    assert_eq!(file(&desk.app), before);
+    assert_eq!(file(&setup.app), before);
 }
 
 #[tokio::test]
 async fn what_was_changed_in_the_file_meanwhile_is_not_overwritten_and_is_taken_into_effect() {
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
     let stale = save(&mut window, None, definition("Mine", "mine", &[])).await.unwrap().revision;
     let by_an_editor = r#"{"theme": "dark", "agent_servers": {"Edited": {"command": "e", "favorite": true}}}"#;
-    std::fs::write(desk.app.data_dir().join("agents.json"), by_an_editor).unwrap();
+    std::fs::write(setup.app.data_dir().join("agents.json"), by_an_editor).unwrap();
 
     let save_late = ClientMessage::AgentSave {
         revision: stale.clone(),
@@ -224,7 +224,7 @@ async fn what_was_changed_in_the_file_meanwhile_is_not_overwritten_and_is_taken_
     for late in [save_late, remove_late] {
         let error = window.try_call(&late).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::AgentsFileChanged, "{error:?}");
-        assert_eq!(std::fs::read_to_string(desk.app.data_dir().join("agents.json")).unwrap(), by_an_editor);
+        assert_eq!(std::fs::read_to_string(setup.app.data_dir().join("agents.json")).unwrap(), by_an_editor);
     }
 
     config(&mut window).await;
@@ -232,15 +232,15 @@ async fn what_was_changed_in_the_file_meanwhile_is_not_overwritten_and_is_taken_
     save(&mut window, Some("Edited"), definition("Edited", "f", &["x"])).await.unwrap();
     let expected =
         json!({"theme": "dark", "agent_servers": {"Edited": {"command": "f", "favorite": true, "args": ["x"]}}});
-    assert_eq!(file(&desk.app), expected);
+    assert_eq!(file(&setup.app), expected);
 }
 
 #[tokio::test]
 async fn a_damaged_file_is_explained_never_overwritten_and_costs_no_agent_that_runs() {
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    save(&mut window, None, scripted(&desk, "Mine")).await.unwrap();
-    let (path, damaged) = (desk.app.data_dir().join("agents.json"), "{ \"agent_servers\": // mine");
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
+    save(&mut window, None, scripted(&setup, "Mine")).await.unwrap();
+    let (path, damaged) = (setup.app.data_dir().join("agents.json"), "{ \"agent_servers\": // mine");
     std::fs::write(&path, damaged).unwrap();
 
     let shown = config(&mut window).await;
@@ -250,7 +250,7 @@ async fn a_damaged_file_is_explained_never_overwritten_and_costs_no_agent_that_r
     let refused = save(&mut window, None, definition("New", "new", &[])).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::AgentsFileUnusable, "{refused:?}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), damaged);
-    desk.create(&mut window, "Mine").await;
+    setup.create(&mut window, "Mine").await;
 
     // An entry that cannot be used is shown with the reason, costs no other, and can be removed.
     std::fs::write(&path, r#"{"agent_servers": {"Half": {"args": []}, "Mine": {"command": "mine"}}}"#).unwrap();
@@ -261,13 +261,13 @@ async fn a_damaged_file_is_explained_never_overwritten_and_costs_no_agent_that_r
     };
     assert!(shown.agents.iter().any(half), "{shown:?}");
     remove(&mut window, "Half").await.unwrap();
-    assert_eq!(file(&desk.app), json!({"agent_servers": {"Mine": {"command": "mine"}}}));
+    assert_eq!(file(&setup.app), json!({"agent_servers": {"Mine": {"command": "mine"}}}));
 }
 
 #[tokio::test]
 async fn a_failed_try_says_what_went_wrong_and_what_to_do_and_runs_no_shell() {
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
     let mut try_it = async |definition: AgentDefinition| match probe(
         &mut window,
         ClientMessage::AgentProbeDefinition { definition },
@@ -286,7 +286,7 @@ async fn a_failed_try_says_what_went_wrong_and_what_to_do_and_runs_no_shell() {
     assert!(message.contains("This agent") && detail.contains("the licence has run out"), "{message} {detail}");
     assert!(advice.contains("Run `/bin/sh -c 'echo the licence"), "{advice}");
 
-    let pwned = desk.app.home().join("pwned");
+    let pwned = setup.app.home().join("pwned");
     try_it(definition("X", &format!("touch {0}; $(touch {0})", pwned.display()), &["; touch pwned"])).await;
     try_it(definition("X", "false", &[&format!("; touch {0}", pwned.display()), "$(touch pwned)"])).await;
     assert!(!pwned.exists());
@@ -294,8 +294,8 @@ async fn a_failed_try_says_what_went_wrong_and_what_to_do_and_runs_no_shell() {
 
 #[tokio::test]
 async fn the_built_in_agents_are_tried_beside_the_ones_in_use() {
-    let desk = Desk::start().await;
-    let (mut window, _, mut screen) = desk.begin("codex").await;
+    let setup = TestSetup::start().await;
+    let (mut window, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "say:one").await;
     for cli_type in ["codex", "demo"] {
         let cli_type = CliType::parse(cli_type).unwrap();

@@ -9,16 +9,16 @@ use protocol::{
     ClientMessage, Origin, ServerMessage, SessionId, TurnEvent, TurnRecordStatus, TurnStatus, UpsertBody, UpsertStatus,
 };
 use testkit::scripted_model::ScriptedModel;
-use testkit::{Desk, Screen, Window, within};
+use testkit::{Screen, TestSetup, Window, within};
 
 async fn send(window: &mut Window, session: &SessionId, content: &str) {
     let send = ClientMessage::SessionSend { session_id: session.clone(), content: content.into() };
     window.ask(&send).await;
 }
 
-/// What the agent said.
+/// The text of the agent.
 fn text(screen: &Screen) -> String {
-    screen.said().join("\n")
+    screen.answers().join("\n")
 }
 
 fn ends(screen: &Screen) -> usize {
@@ -30,9 +30,9 @@ fn ends(screen: &Screen) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_with_claude_code_streams_text_thinking_and_tools_to_the_window() {
     let model = ScriptedModel::start().await.unwrap();
-    let desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
-    let mut window = desk.app.view_window().await;
-    let session = desk.create(&mut window, "claude-code").await;
+    let setup = TestSetup::start_with(|builder| builder.with_claude(&model)).await;
+    let mut window = setup.app.view_window().await;
+    let session = setup.create(&mut window, "claude-code").await;
     let mut screen = Screen::open(&mut window, &session.id).await;
 
     send(&mut window, &session.id, "think:let me see\nsay:The **first** half\nhold:middle\nsay:and the rest\nbash:echo made > made.txt; cat made.txt\nsay:done").await;
@@ -55,7 +55,7 @@ async fn a_session_with_claude_code_streams_text_thinking_and_tools_to_the_windo
     };
     assert_eq!((tool_name.as_str(), *tool_output_is_error), ("Bash", Some(false)));
     assert_eq!(tool_arguments["command"], "echo made > made.txt; cat made.txt");
-    let plain = Screen::open(&mut desk.app.window().await, &session.id).await;
+    let plain = Screen::open(&mut setup.app.window().await, &session.id).await;
     assert_eq!(plain.items[3].text.trim(), "made");
     assert_eq!(screen.items[4].text, "done");
 }
@@ -64,9 +64,9 @@ async fn a_session_with_claude_code_streams_text_thinking_and_tools_to_the_windo
 #[tokio::test(flavor = "multi_thread")]
 async fn cancel_stops_claude_code_and_the_session_takes_the_next_message() {
     let model = ScriptedModel::start().await.unwrap();
-    let desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "claude-code").await;
+    let setup = TestSetup::start_with(|builder| builder.with_claude(&model)).await;
+    let mut window = setup.app.window().await;
+    let session = setup.create(&mut window, "claude-code").await;
     let mut screen = Screen::open(&mut window, &session.id).await;
     send(&mut window, &session.id, "say:as far as this\nhold:never").await;
     screen.until(&mut window, "the beginning", |screen| text(screen).contains("as this")).await;
@@ -90,8 +90,8 @@ fn claudes_in(directory: &Path) -> BTreeSet<i32> {
     // After its name: state, parent, group.
     let relations = |path: &Path| -> Option<(i32, i32)> {
         let stat = std::fs::read_to_string(path.join("stat")).ok()?;
-        let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
-        Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     };
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let found: Vec<(i32, i32, i32)> = processes
@@ -103,7 +103,7 @@ fn claudes_in(directory: &Path) -> BTreeSet<i32> {
     found.iter().filter(|(pid, parent, group)| pid == group && !is_child(*parent)).map(|(pid, ..)| *pid).collect()
 }
 
-/// Looks until told to stop; the most that lived at one moment. A look at all processes takes a while, in which one may end
+/// Looks until asked to stop; the most that lived at one moment. A look at all processes takes a while, in which one may end
 /// and the next begin, so one look proves nothing: whoever is there in two, one after the other, was there between them.
 fn most_at_once(directory: &Path, watching: &AtomicBool) -> BTreeSet<i32> {
     let (mut most, mut last) = (BTreeSet::new(), BTreeSet::new());
@@ -119,14 +119,14 @@ fn most_at_once(directory: &Path, watching: &AtomicBool) -> BTreeSet<i32> {
 }
 
 /// Two processes on one session would fork its history. The killed server's Claude Code is in the middle of a turn and
-/// takes seconds to leave; the next message comes at once.
+/// takes seconds to exit; the next message comes at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_while_the_first_lives() {
     let model = ScriptedModel::start().await.unwrap();
-    let mut desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
-    let project = desk.app.home().join("project").canonicalize().unwrap();
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "claude-code").await;
+    let mut setup = TestSetup::start_with(|builder| builder.with_claude(&model)).await;
+    let project = setup.app.home().join("project").canonicalize().unwrap();
+    let mut window = setup.app.window().await;
+    let session = setup.create(&mut window, "claude-code").await;
     let mut screen = Screen::open(&mut window, &session.id).await;
     send(&mut window, &session.id, "say:remember this").await;
     screen.until(&mut window, "the first answer", |screen| ends(screen) == 1).await;
@@ -134,17 +134,17 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
     screen.until(&mut window, "the second answer", |screen| text(screen).contains("cut off")).await;
     let first = claudes_in(&project);
     assert_eq!(first.len(), 1);
-    desk.until_kept("say:cut off hold:never").await;
+    setup.until_kept("say:cut off hold:never").await;
 
-    desk.app.kill().await;
+    setup.app.kill().await;
     let watching = Arc::new(AtomicBool::new(true));
     let watcher = {
         let (watching, project) = (Arc::clone(&watching), project.clone());
         std::thread::spawn(move || most_at_once(&project, &watching))
     };
-    let desk = desk.again_with(|builder| builder.with_claude(&model)).await;
+    let setup = setup.again_with(|builder| builder.with_claude(&model)).await;
     assert_eq!(claudes_in(&project), first, "the first one still lives, or this proves nothing");
-    let mut window = desk.app.window().await;
+    let mut window = setup.app.window().await;
     let mut screen = Screen::open(&mut window, &session.id).await;
     assert!(text(&screen).contains("remember this"), "{}", text(&screen));
     let statuses: Vec<_> = screen.records.iter().map(|turn| turn.status).collect();
@@ -159,42 +159,46 @@ async fn after_the_server_was_killed_no_second_claude_code_starts_on_a_session_w
     assert!(claudes_in(&project).is_disjoint(&first));
 }
 
-/// `/clear` begins another conversation in the same process: the record follows, and after a restart the session is
-/// listed once and opens with what came after.
+/// `/clear` begins another conversation in the same process: the record has the agent's new id, ours stays, and after a
+/// restart the session is listed once and opens with what came after.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_clear_the_session_is_kept_under_its_new_id() {
+async fn after_clear_the_session_keeps_its_id_and_continues_with_what_came_after() {
     let model = ScriptedModel::start().await.unwrap();
-    let mut desk = Desk::start_with(|builder| builder.with_claude(&model)).await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "claude-code").await;
+    let mut setup = TestSetup::start_with(|builder| builder.with_claude(&model)).await;
+    let mut window = setup.app.window().await;
+    let session = setup.create(&mut window, "claude-code").await;
     let mut screen = Screen::open(&mut window, &session.id).await;
     send(&mut window, &session.id, "say:before it").await;
     screen.until(&mut window, "the first answer", |screen| ends(screen) == 1).await;
     send(&mut window, &session.id, "/clear").await;
     screen.until(&mut window, "the end of /clear", |screen| ends(screen) == 2).await;
-    let renamed = within("the new id", async {
+    let file = setup.app.data_dir().join("sessions.json");
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+    within("the agent's new id", async {
         loop {
-            let sessions = desk.sessions(&mut window).await;
-            assert_eq!(sessions.len(), 1);
-            if sessions[0].id != session.id {
-                return sessions[0].id.clone();
+            let saved: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            let record = &saved["sessions"][0];
+            assert_eq!(record["id"], session.id.as_str());
+            if record["agentSessionId"].is_string() {
+                return;
             }
+            looks.tick().await;
         }
     })
     .await;
-    let answer = window.call(&ClientMessage::SessionOpen { session_id: renamed.clone(), since: None }).await;
+    let answer = window.call(&ClientMessage::SessionOpen { session_id: session.id.clone(), since: None }).await;
     assert!(matches!(answer, ServerMessage::SessionHistory { .. }), "{answer:?}");
-    let mut screen = Screen::open(&mut window, &renamed).await;
-    send(&mut window, &renamed, "say:after it").await;
+    let mut screen = Screen::open(&mut window, &session.id).await;
+    send(&mut window, &session.id, "say:after it").await;
     screen.until(&mut window, "the answer", |screen| text(screen).contains("after it")).await;
     screen.until(&mut window, "its end", |screen| screen.items.last().is_some_and(|item| item.status.is_final())).await;
-    desk.app.interrupt();
-    desk.app.ended().await;
+    setup.app.interrupt();
+    setup.app.ended().await;
 
-    let desk = desk.again_with(|builder| builder.with_claude(&model)).await;
-    let mut window = desk.app.window().await;
-    let sessions = desk.sessions(&mut window).await;
-    assert_eq!(sessions.iter().map(|session| &session.id).collect::<Vec<_>>(), [&renamed]);
-    let screen = Screen::open(&mut window, &renamed).await;
+    let setup = setup.again_with(|builder| builder.with_claude(&model)).await;
+    let mut window = setup.app.window().await;
+    let sessions = setup.sessions(&mut window).await;
+    assert_eq!(sessions.iter().map(|session| &session.id).collect::<Vec<_>>(), [&session.id]);
+    let screen = Screen::open(&mut window, &session.id).await;
     assert!(text(&screen).contains("after it") && !text(&screen).contains("before it"), "{}", text(&screen));
 }

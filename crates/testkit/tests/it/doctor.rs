@@ -4,7 +4,7 @@ use std::path::Path;
 
 use protocol::{ClientMessage, ServerMessage};
 use serde_json::{Value, json};
-use testkit::{Desk, TestApp, command_at, programs, within};
+use testkit::{TestApp, TestSetup, command_at, programs, within};
 
 /// What it found, and whether all is well.
 async fn examined(home: &Path, args: &[&str], environment: &[(&str, &str)]) -> (i32, Value) {
@@ -69,26 +69,26 @@ async fn it_says_when_few_files_may_be_open() {
 
 #[tokio::test]
 async fn a_running_server_and_its_agents_are_found_well_and_not_disturbed() {
-    let desk = Desk::start().await;
+    let setup = TestSetup::start().await;
     let agent = programs::scripted_agent().display().to_string();
     let (claude, codex) = (format!("'{agent}' claude"), format!("'{agent}' acp"));
-    let state = desk.app.home().join("other-state");
+    let state = setup.app.home().join("other-state");
     std::fs::create_dir(&state).unwrap();
-    let before = desk.agent_log();
+    let before = setup.agent_log();
     let environment =
         [("CLAUDE_CMD", claude.as_str()), ("CODEX_ACP_CMD", &codex), ("SCRIPTED_AGENT_STATE", state.to_str().unwrap())];
-    let (code, findings) = examined(desk.app.home(), &[], &environment).await;
+    let (code, findings) = examined(setup.app.home(), &[], &environment).await;
     assert_eq!(code, 0, "{findings}");
     check(&findings, "Data directory", "ok", "for your eyes only", "");
     check(&findings, "projects.json", "ok", "1 kept", "");
     check(&findings, "Secret", "ok", "for your eyes only", "");
-    check(&findings, "Server", "ok", &format!("http://{} answers, version", desk.app.host()), "");
+    check(&findings, "Server", "ok", &format!("http://{} answers, version", setup.app.host()), "");
     check(&findings, "Page", "ok", "opens with the secret, and not without", "");
     check(&findings, "Claude Code", "ok", "answers", "");
     check(&findings, "Codex", "ok", "answers and gives a session", "");
-    assert_eq!(desk.agent_log(), before, "the server's own agent was not spoken to");
-    let mut window = desk.app.window().await;
-    assert!(desk.sessions(&mut window).await.is_empty());
+    assert_eq!(setup.agent_log(), before, "the server's own agent was not spoken to");
+    let mut window = setup.app.window().await;
+    assert!(setup.sessions(&mut window).await.is_empty());
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn what_is_broken_is_a_problem_with_what_to_do_and_exit_code_1() {
     check(&findings, "Port", "problem", &format!("port {port} on 127.0.0.1 is in use"), "--port");
     check(&findings, "Gone", "problem", "there is no program no-such-agent", "agents.json");
     check(&findings, "Mute", "problem", "the licence has run out", "Run `/bin/sh -c ");
-    assert_eq!(std::fs::read_to_string(data.join("projects.json")).unwrap(), "{", "it mends nothing");
+    assert_eq!(std::fs::read_to_string(data.join("projects.json")).unwrap(), "{", "it fixes nothing");
 }
 
 #[tokio::test]
@@ -132,13 +132,13 @@ async fn a_mistake_in_agents_json_is_named_and_the_other_entries_are_tried() {
     std::fs::write(data.join("agents.json"), agents.to_string()).unwrap();
     let (code, findings) = examined(home.path(), &["--port", "0"], &NO_AGENTS).await;
     assert_eq!(code, 1);
-    let about: Vec<_> =
+    let of_file: Vec<_> =
         findings.as_array().unwrap().iter().filter(|finding| finding["area"] == "agents.json").collect();
-    let words = |place: usize| format!("{} {}", about[place]["message"], about[place]["advice"]);
-    assert_eq!((about.len(), &about[0]["status"], &about[0]["message"]), (3, &"ok".into(), &"Mute".into()));
-    assert!(words(1).contains("missing field `command`") && words(1).contains("Mend that entry of"), "{}", words(1));
-    assert_eq!(words(1).matches("missing field").count(), 1, "said once: {}", words(1));
-    assert!(words(2).contains("the built-in agent Demo agent has that name"), "{}", words(2));
+    let text = |place: usize| format!("{} {}", of_file[place]["message"], of_file[place]["advice"]);
+    assert_eq!((of_file.len(), &of_file[0]["status"], &of_file[0]["message"]), (3, &"ok".into(), &"Mute".into()));
+    assert!(text(1).contains("missing field `command`") && text(1).contains("Fix that entry of"), "{}", text(1));
+    assert_eq!(text(1).matches("missing field").count(), 1, "reported once: {}", text(1));
+    assert!(text(2).contains("the built-in agent Demo agent has that name"), "{}", text(2));
     check(&findings, "Mute", "problem", "Could not", "Run `/bin/sh -c 'exit 3'` in a terminal");
     check(&findings, "Demo agent", "ok", "answers", "");
 
@@ -162,14 +162,14 @@ async fn a_disk_that_takes_nothing_more_is_a_problem() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{report}");
     check(&report["findings"], "Disk", "problem", "nothing can be written to", "Make room");
-    assert_eq!(std::fs::read_dir(home.path().join(".liminal-builder")).unwrap().count(), 0, "the trial leaves nothing");
+    assert_eq!(std::fs::read_dir(home.path().join(".liminal-builder")).unwrap().count(), 0, "the probe leaves nothing");
 
     let (_, findings) = examined(home.path(), &["--port", "0"], &NO_AGENTS).await;
     assert!(finding(&findings, "Disk")["message"].as_str().unwrap().contains("MiB free"), "{findings}");
 }
 
 #[tokio::test]
-async fn a_server_that_lets_everyone_in_and_one_with_another_secret_are_told() {
+async fn a_server_that_lets_everyone_in_and_one_with_another_secret_are_reported() {
     let app = TestApp::builder().arg("--no-auth").start().await;
     let (_, findings) = examined(app.home(), &[], &NO_AGENTS).await;
     check(&findings, "Page", "note", "every user of this machine", "--no-auth");
@@ -182,9 +182,9 @@ async fn a_server_that_lets_everyone_in_and_one_with_another_secret_are_told() {
 }
 
 #[tokio::test]
-async fn windows_are_told_of_a_login_where_it_can_be_known() {
-    let desk = Desk::start_with(|builder| builder.env("OPENAI_API_KEY", "").env("CODEX_HOME", "")).await;
-    let mut window = desk.app.window().await;
+async fn windows_show_a_login_where_it_can_be_known() {
+    let setup = TestSetup::start_with(|builder| builder.env("OPENAI_API_KEY", "").env("CODEX_HOME", "")).await;
+    let mut window = setup.app.window().await;
     let mut logged_in = async |cli_type: &str| {
         let ServerMessage::AgentList { agents } = window.call(&ClientMessage::AgentList {}).await else {
             panic!("no list")
@@ -192,7 +192,7 @@ async fn windows_are_told_of_a_login_where_it_can_be_known() {
         agents.iter().find(|agent| agent.cli_type.as_str() == cli_type).unwrap().logged_in
     };
     assert_eq!((logged_in("codex").await, logged_in("demo").await), (Some(false), None));
-    let codex = desk.app.home().join(".codex");
+    let codex = setup.app.home().join(".codex");
     std::fs::create_dir(&codex).unwrap();
     std::fs::write(codex.join("auth.json"), "{}").unwrap();
     assert_eq!(logged_in("codex").await, Some(true));
@@ -214,8 +214,8 @@ async fn people_get_lines_without_colours_in_a_pipe() {
 async fn without_starting_an_agent_it_still_says_that_no_login_was_found() {
     let home = tempfile::tempdir().unwrap();
     let (claude, codex) = (home.path().join("claude"), home.path().join("codex-acp"));
-    let says = "if [ \"$1\" = --version ]; then echo '9.0.0 (Claude Code)'; else echo '{\"loggedIn\": false}'; fi";
-    std::fs::write(&claude, says).unwrap();
+    let script = "if [ \"$1\" = --version ]; then echo '9.0.0 (Claude Code)'; else echo '{\"loggedIn\": false}'; fi";
+    std::fs::write(&claude, script).unwrap();
     std::fs::write(&codex, "echo 2.6.0").unwrap();
     let agents = [
         ("CLAUDE_CMD", format!("sh '{}'", claude.display())),

@@ -138,7 +138,7 @@ async fn half_open_connections_keep_nobody_out() {
     let mut idlers = Vec::new();
     for number in 0..700 {
         let mut idler = TcpStream::connect(app.address()).await.unwrap();
-        // Some say nothing at all, some begin a request and never end it.
+        // Some send nothing at all, some begin a request and never end it.
         if number % 2 == 0 {
             idler.write_all(b"GET / HTTP/1.1\r\nHost: ").await.ok();
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use protocol::{ClientMessage, ServerMessage, SessionId};
 use rustix::process::Signal;
-use testkit::{Desk, TestApp, within};
+use testkit::{TestApp, TestSetup, within};
 
 /// What `/api/health` may take.
 const HEALTH_TIME_MAX: Duration = Duration::from_millis(100);
@@ -37,13 +37,13 @@ fn is_end_of_turn(message: &ServerMessage) -> bool {
 
 #[tokio::test]
 async fn a_page_full_of_code_that_is_hard_to_highlight_holds_nobody_up() {
-    let mut desk = Desk::start().await;
-    let mut plain = desk.app.window().await;
+    let mut setup = TestSetup::start().await;
+    let mut plain = setup.app.window().await;
     let mut sessions: Vec<SessionId> = Vec::new();
     let mut pages = Vec::new();
     for _ in 0..3 {
-        let session = desk.create(&mut plain, "codex").await.id;
-        let mut page = desk.app.view_window().await;
+        let session = setup.create(&mut plain, "codex").await.id;
+        let mut page = setup.app.view_window().await;
         page.call(&ClientMessage::SessionOpen { session_id: session.clone(), since: None }).await;
         sessions.push(session);
         pages.push(page);
@@ -51,22 +51,22 @@ async fn a_page_full_of_code_that_is_hard_to_highlight_holds_nobody_up() {
     for session in &sessions {
         plain.ask(&ClientMessage::SessionSend { session_id: session.clone(), content: SCRIPT.into() }).await;
     }
-    assert_is_healthy(&desk.app, "while it grows").await;
+    assert_is_healthy(&setup.app, "while it grows").await;
     for page in &mut pages {
         within("the end of the turn", page.until("the end of the turn", |frame| is_end_of_turn(&frame.message))).await;
     }
-    assert_is_healthy(&desk.app, "while the last of it is drawn").await;
+    assert_is_healthy(&setup.app, "while the last of it is drawn").await;
     // Windows that open all of it at once, each of which is to be drawn.
     let mut opened = Vec::new();
     for session in &sessions {
-        let mut page = desk.app.view_window().await;
+        let mut page = setup.app.view_window().await;
         page.ask(&ClientMessage::SessionOpen { session_id: session.clone(), since: None }).await;
         opened.push(page);
-        assert_is_healthy(&desk.app, "while it is opened").await;
+        assert_is_healthy(&setup.app, "while it is opened").await;
     }
     let start = Instant::now();
-    desk.app.signal(Signal::TERM);
-    desk.app.ended().await;
+    setup.app.signal(Signal::TERM);
+    setup.app.ended().await;
     let took = start.elapsed();
     println!("SIGTERM was obeyed after {took:?}");
     assert!(took < STOP_TIME_MAX, "SIGTERM was obeyed after {took:?}");

@@ -74,7 +74,7 @@ async fn a_request_that_never_ends_does_not_hold_up_the_end() {
     assert_eq!(app.ended().await.code(), Some(0));
 }
 
-/// An agent that, once spoken to, writes its process id to `file`, never answers, and does not leave when asked.
+/// An agent that, once spoken to, writes its process id to `file`, never answers, and does not exit when asked.
 fn stubborn_agent(data_dir: &Path, file: &Path) {
     testkit::make_private(data_dir);
     let script = "read -r _; echo $$ > \"$PID_FILE.part\" && mv \"$PID_FILE.part\" \"$PID_FILE\"; trap '' TERM; while :; do sleep 1; done";
@@ -84,7 +84,7 @@ fn stubborn_agent(data_dir: &Path, file: &Path) {
     std::fs::write(data_dir.join("agents.json"), agents.to_string()).unwrap();
 }
 
-/// Waits for what can be seen but tells nobody.
+/// Waits for what can be seen but is not reported.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let mut looks = tokio::time::interval(Duration::from_millis(20));
     within(what, async {
@@ -95,7 +95,7 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     .await;
 }
 
-/// A server whose one agent does not leave when asked, with what `/proc` says of that agent.
+/// A server whose one agent does not exit when asked, with what `/proc` has of that agent.
 async fn with_stubborn_agent(builder: Builder) -> (TestApp, PathBuf) {
     let pid_file = builder.home().join("agent.pid");
     stubborn_agent(&builder.data_dir(), &pid_file);
@@ -134,10 +134,10 @@ async fn an_agent_that_is_just_starting_is_gone_when_the_server_is() {
 }
 
 #[tokio::test]
-async fn a_second_ctrl_c_leaves_at_once_and_still_leaves_no_agent_behind() {
+async fn a_second_ctrl_c_exits_at_once_and_still_leaves_no_agent_behind() {
     let (mut app, agent) = with_stubborn_agent(TestApp::builder()).await;
     app.interrupt();
-    app.until_said("Stopping").await;
+    app.until_printed("Stopping").await;
     app.interrupt();
     assert_eq!(app.ended().await.code(), Some(130));
     until("the agent to be gone", || !agent.exists()).await;
@@ -167,7 +167,7 @@ async fn the_browser_is_opened_with_a_link_that_works_once_and_holds_no_secret()
 }
 
 #[tokio::test]
-async fn a_mistake_in_the_list_of_agents_is_told_in_every_window_and_stops_nothing() {
+async fn a_mistake_in_the_list_of_agents_is_shown_in_every_window_and_stops_nothing() {
     let builder = TestApp::builder();
     builder.write("agents.json", "{");
     let app = builder.start().await;
@@ -196,24 +196,27 @@ async fn a_port_in_use_is_named_with_what_to_do() {
     let port = taken.local_addr().unwrap().port().to_string();
     let home = tempfile::tempdir().unwrap();
     let ended = run_to_end(&["--port", &port, "--no-open", "--data-dir", home.path().to_str().unwrap()]);
-    let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(1));
-    assert!(words.contains(&format!("port {port}")) && words.contains("in use") && words.contains("--port"), "{words}");
-    assert!(ended.stdout.is_empty(), "it said nothing of listening");
+    assert!(
+        stderr.contains(&format!("port {port}")) && stderr.contains("in use") && stderr.contains("--port"),
+        "{stderr}"
+    );
+    assert!(ended.stdout.is_empty(), "it printed nothing of listening");
 }
 
 #[tokio::test]
 async fn a_second_server_on_the_same_directory_is_refused_and_names_the_first() {
     let app = TestApp::start().await;
     let ended = run_to_end(&["--port", "0", "--no-open", "--data-dir", app.data_dir().to_str().unwrap()]);
-    let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(1));
-    assert!(words.contains(&format!("http://{}", app.host())) && words.contains(&app.pid().to_string()), "{words}");
+    assert!(stderr.contains(&format!("http://{}", app.host())) && stderr.contains(&app.pid().to_string()), "{stderr}");
     app.window().await.call(&ClientMessage::ProjectList {}).await;
 }
 
 #[tokio::test]
-async fn wrong_usage_is_told_apart_from_failure() {
+async fn wrong_usage_is_distinguished_from_failure() {
     for args in [
         &["--no-such-flag"][..],
         &["--port", "70000"],
@@ -273,7 +276,7 @@ async fn a_variable_that_is_set_to_nothing_is_not_set() {
 }
 
 #[tokio::test]
-async fn a_damaged_secret_is_told_in_every_window() {
+async fn a_damaged_secret_is_shown_in_every_window() {
     let builder = TestApp::builder();
     builder.write("token", "half a tok");
     let app = builder.start().await;

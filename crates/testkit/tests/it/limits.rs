@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::{CliType, ClientMessage, ServerMessage};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
-use testkit::{Desk, TestApp, within};
+use testkit::{TestApp, TestSetup, within};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -29,7 +29,7 @@ async fn half_open(app: &TestApp, count: usize) -> Vec<TcpStream> {
     let mut idle = Vec::new();
     for number in 0..count {
         let mut stream = TcpStream::connect(app.address()).await.unwrap();
-        // Some say nothing, some begin a request.
+        // Some send nothing, some begin a request.
         if number % 2 == 0 {
             stream.write_all(b"POST /api/session/create HTTP/1.1\r\nHost: ").await.ok();
         }
@@ -39,26 +39,26 @@ async fn half_open(app: &TestApp, count: usize) -> Vec<TcpStream> {
 }
 
 /// Whether everything a user does first still works, on fresh connections.
-async fn create_rename_and_add(desk: &Desk, round: usize) {
-    let body = json!({"projectId": desk.project, "cliType": "codex"});
-    let created = desk.app.request("POST", "/api/session/create", Some(&body)).await;
+async fn create_rename_and_add(setup: &TestSetup, round: usize) {
+    let body = json!({"projectId": setup.project, "cliType": "codex"});
+    let created = setup.app.request("POST", "/api/session/create", Some(&body)).await;
     assert_eq!(created.status, 201, "{}", String::from_utf8_lossy(&created.body));
 
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "claude-code").await.id;
+    let mut window = setup.app.window().await;
+    let session = setup.create(&mut window, "claude-code").await.id;
     let title = format!("renamed {round}");
     let renamed = ClientMessage::SessionRename { session_id: session.clone(), title: title.clone() };
     window.call(&renamed).await;
-    let listed = desk.sessions(&mut window).await;
+    let listed = setup.sessions(&mut window).await;
     assert!(listed.iter().any(|listed| listed.id == session && listed.title == title), "{listed:?}");
 
-    let other = desk.app.home().join(format!("other-{round}"));
+    let other = setup.app.home().join(format!("other-{round}"));
     std::fs::create_dir(&other).unwrap();
     let added = window.call(&ClientMessage::ProjectAdd { path: other.to_string_lossy().into_owned() }).await;
     assert!(matches!(added, ServerMessage::ProjectAdded { .. }), "{added:?}");
 
     window.call(&ClientMessage::SessionArchive { session_id: session.clone() }).await;
-    assert!(desk.sessions(&mut window).await.iter().all(|listed| listed.id != session));
+    assert!(setup.sessions(&mut window).await.iter().all(|listed| listed.id != session));
 }
 
 #[tokio::test]
@@ -66,15 +66,15 @@ async fn half_open_connections_leave_files_for_sessions_however_low_the_limit_is
     for limit in [128, 256, 700] {
         let wrapper = under(&format!("ulimit -n {limit}"));
         let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
-        let desk = Desk::start_with(|builder| builder.through(&wrapper)).await;
-        assert_eq!(soft_limit(desk.app.pid()), limit);
+        let setup = TestSetup::start_with(|builder| builder.through(&wrapper)).await;
+        assert_eq!(soft_limit(setup.app.pid()), limit);
 
-        let idle = half_open(&desk.app, 300).await;
-        create_rename_and_add(&desk, 1).await;
+        let idle = half_open(&setup.app, 300).await;
+        create_rename_and_add(&setup, 1).await;
         // Again, with those that came first gone and others in their place.
-        let more = half_open(&desk.app, 300).await;
-        create_rename_and_add(&desk, 2).await;
-        let open = open_files(desk.app.pid());
+        let more = half_open(&setup.app, 300).await;
+        create_rename_and_add(&setup, 2).await;
+        let open = open_files(setup.app.pid());
         assert!(open < limit as usize * 3 / 4, "{open} of {limit} files are open");
         drop((idle, more));
     }
@@ -84,12 +84,12 @@ async fn half_open_connections_leave_files_for_sessions_however_low_the_limit_is
 async fn so_many_agents_that_no_file_is_left_are_refused_and_the_rest_goes_on() {
     let wrapper = under("ulimit -n 128");
     let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
-    let desk = Desk::start_with(|builder| builder.through(&wrapper)).await;
-    let mut window = desk.app.window().await;
-    let _idle = half_open(&desk.app, 100).await;
+    let setup = TestSetup::start_with(|builder| builder.through(&wrapper)).await;
+    let mut window = setup.app.window().await;
+    let _idle = half_open(&setup.app, 100).await;
     // Each session of Claude Code is a process.
     let create = ClientMessage::SessionCreate {
-        project_id: desk.project.clone(),
+        project_id: setup.project.clone(),
         cli_type: CliType::parse("claude-code").unwrap(),
     };
     let mut sessions = Vec::new();
@@ -99,10 +99,10 @@ async fn so_many_agents_that_no_file_is_left_are_refused_and_the_rest_goes_on() 
             Err(error) => break error,
             other => panic!("{other:?}"),
         }
-        assert!(sessions.len() < 50, "nobody said that there are too many");
+        assert!(sessions.len() < 50, "nobody reported that there are too many");
     };
-    let words = format!("{} {}", refused.message, refused.detail.unwrap_or_default());
-    assert!(words.contains("limit on open files"), "{words}");
+    let message = format!("{} {}", refused.message, refused.detail.unwrap_or_default());
+    assert!(message.contains("limit on open files"), "{message}");
     assert!(sessions.len() >= 8, "{}", sessions.len());
     for session in &sessions {
         let title = format!("still {session}");
@@ -124,17 +124,17 @@ async fn so_many_agents_that_no_file_is_left_are_refused_and_the_rest_goes_on() 
 async fn the_server_raises_its_limit_and_what_it_starts_gets_the_original_one() {
     let wrapper = under("ulimit -Sn 200");
     let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
-    let desk = Desk::start_with(|builder| builder.through(&wrapper)).await;
-    let raised = soft_limit(desk.app.pid());
+    let setup = TestSetup::start_with(|builder| builder.through(&wrapper)).await;
+    let raised = soft_limit(setup.app.pid());
     assert!(raised > 200, "{raised}");
 
-    let (mut window, _, mut screen) = desk.begin("codex").await;
+    let (mut window, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "run:c1 ulimit\t-Sn").await;
-    let said = screen.said().concat();
-    assert!(said.contains(r#""output":"200\n""#), "a terminal has another limit: {said}");
-    desk.create(&mut window, "claude-code").await;
+    let answers = screen.answers().concat();
+    assert!(answers.contains(r#""output":"200\n""#), "a terminal has another limit: {answers}");
+    setup.create(&mut window, "claude-code").await;
 
-    let agents = descendants(desk.app.pid());
+    let agents = descendants(setup.app.pid());
     assert!(agents.len() >= 4, "two guardians and two agents: {agents:?}");
     for pid in agents {
         assert_eq!(soft_limit(pid), 200, "process {pid}");
@@ -145,9 +145,9 @@ async fn the_server_raises_its_limit_and_what_it_starts_gets_the_original_one() 
 #[tokio::test]
 async fn a_full_disk_costs_no_file_that_an_agent_writes() {
     let ignoring = ["sh", "-c", r#"trap "" XFSZ; exec "$0" "$@""#];
-    let desk = Desk::start_with(|builder| builder.through(&ignoring)).await;
-    let (mut window, _, mut screen) = desk.begin("codex").await;
-    let project = desk.app.home().join("project");
+    let setup = TestSetup::start_with(|builder| builder.through(&ignoring)).await;
+    let (mut window, _, mut screen) = setup.begin("codex").await;
+    let project = setup.app.home().join("project");
     let (file, linked, other) = (project.join("file"), project.join("linked"), project.join("other"));
     std::fs::write(&file, "the user's work").unwrap();
     std::fs::write(&linked, "the user's other work").unwrap();
@@ -155,12 +155,12 @@ async fn a_full_disk_costs_no_file_that_an_agent_writes() {
     let write = |path: &std::path::Path, text: &str| format!("write:{}={text}", path.display());
     screen.converse(&mut window, "say:ready").await;
 
-    let pid = Pid::from_raw(desk.app.pid().cast_signed());
+    let pid = Pid::from_raw(setup.app.pid().cast_signed());
     prlimit(pid, Resource::Fsize, Rlimit { current: Some(64), maximum: None }).unwrap();
     for path in [&file, &linked] {
         screen.converse(&mut window, &write(path, &"new ".repeat(100))).await;
-        let said = screen.said().join(" ");
-        assert!(said.contains("File too large"), "{said}");
+        let answers = screen.answers().join(" ");
+        assert!(answers.contains("File too large"), "{answers}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "the user's work");
     assert_eq!(std::fs::read_to_string(&linked).unwrap(), "the user's other work");

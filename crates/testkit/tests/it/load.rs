@@ -8,7 +8,7 @@ fn size(short: usize, whole: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_windows_on_one_session_end_with_the_same_words() {
+async fn two_hundred_windows_on_one_session_end_with_the_same_text() {
     let figures = load::many_windows(200, size(50, 2_000)).await;
     println!("{}", load::table("200 windows on one session", &figures));
 }
@@ -33,7 +33,7 @@ async fn a_turn_without_end_is_stopped_with_a_word_about_it_and_the_session_goes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_says_more_than_memory_holds_goes_on_in_bounded_memory() {
+async fn a_session_that_sends_more_than_memory_holds_goes_on_in_bounded_memory() {
     let (script, bytes) = if size(0, 1) == 0 { ("flood:2000", 18_000) } else { ("big-flood:1", 1 << 20) };
     let figures = load::many_turns(size(32, 10_240), script, bytes).await;
     println!("{}", load::table("output in turn after turn", &figures));

@@ -8,14 +8,14 @@ use protocol::{
     CliType, ClientMessage, ErrorCode, OpenTarget, ProjectDefaults, RecentDirectory, RecentSource, ServerFrame,
     ServerMessage, ServerSettings, SessionFacts,
 };
-use testkit::{Builder, Desk, Screen, within};
+use testkit::{Builder, Screen, TestSetup, within};
 
-fn project_dir(desk: &Desk) -> PathBuf {
-    desk.app.home().join("project")
+fn project_dir(setup: &TestSetup) -> PathBuf {
+    setup.app.home().join("project")
 }
 
-fn check_out(desk: &Desk, branch: &str) {
-    let git = project_dir(desk).join(".git");
+fn check_out(setup: &TestSetup, branch: &str) {
+    let git = project_dir(setup).join(".git");
     std::fs::create_dir_all(&git).unwrap();
     std::fs::write(git.join("HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
 }
@@ -26,17 +26,17 @@ fn is_on(branch: &'static str) -> impl Fn(&ServerFrame) -> bool {
 
 #[tokio::test]
 async fn a_session_shows_the_branch_of_its_directory_and_follows_it_when_a_turn_ends() {
-    let desk = Desk::start().await;
-    check_out(&desk, "main");
-    let (mut window, session, mut screen) = desk.begin("codex").await;
+    let setup = TestSetup::start().await;
+    check_out(&setup, "main");
+    let (mut window, session, mut screen) = setup.begin("codex").await;
     window.until("the branch", is_on("main")).await;
     // An agent switches branches in the middle of a turn.
-    check_out(&desk, "feature/queue");
+    check_out(&setup, "feature/queue");
     screen.converse(&mut window, "say:done").await;
     window.until("the new branch", is_on("feature/queue")).await;
     // Who opens the session later gets it, and nothing of it is left when the repository is gone.
-    std::fs::remove_dir_all(project_dir(&desk).join(".git")).unwrap();
-    let mut later = desk.app.window().await;
+    std::fs::remove_dir_all(project_dir(&setup).join(".git")).unwrap();
+    let mut later = setup.app.window().await;
     Screen::open(&mut later, &session).await;
     later.until("the branch to be gone", is_on("")).await;
 }
@@ -59,8 +59,8 @@ fn with_editor(builder: Builder) -> Builder {
     builder.env("PATH", path).env("DISPLAY", ":99").env("VISUAL", "vi").env("EDITOR", "").env("SSH_CONNECTION", "")
 }
 
-async fn opened(desk: &Desk) -> String {
-    let file = desk.app.home().join("opened");
+async fn opened(setup: &TestSetup) -> String {
+    let file = setup.app.home().join("opened");
     let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
     within("the program to say what it was given", async {
         loop {
@@ -80,27 +80,27 @@ fn set_editor(command: &str) -> ClientMessage {
 
 #[tokio::test]
 async fn a_directory_is_opened_in_the_editor_as_one_argument_and_never_through_a_shell() {
-    let desk = Desk::start_with(with_editor).await;
-    let directory = std::fs::canonicalize(project_dir(&desk)).unwrap().display().to_string();
-    let (mut window, session_id, _) = desk.begin("codex").await;
+    let setup = TestSetup::start_with(with_editor).await;
+    let directory = std::fs::canonicalize(project_dir(&setup)).unwrap().display().to_string();
+    let (mut window, session_id, _) = setup.begin("codex").await;
     let in_editor = ClientMessage::SessionOpenIn { session_id, target: OpenTarget::Editor };
     window.call(&in_editor).await;
-    assert_eq!(opened(&desk).await, format!("{directory}\n{directory}\nown session\n"), "the first editor found");
+    assert_eq!(opened(&setup).await, format!("{directory}\n{directory}\nown session\n"), "the first editor found");
 
     let hostile = "code '$(touch pwned)' ; touch pwned `touch pwned` --at={dir}";
     window.call(&set_editor(hostile)).await;
-    window.call(&ClientMessage::ProjectOpenIn { project_id: desk.project.clone(), target: OpenTarget::Editor }).await;
-    let words = "$(touch pwned)\n;\ntouch\npwned\n`touch\npwned`";
-    assert_eq!(opened(&desk).await, format!("{directory}\n{words}\n--at={directory}\nown session\n"));
-    assert!(!project_dir(&desk).join("pwned").exists());
+    window.call(&ClientMessage::ProjectOpenIn { project_id: setup.project.clone(), target: OpenTarget::Editor }).await;
+    let args = "$(touch pwned)\n;\ntouch\npwned\n`touch\npwned`";
+    assert_eq!(opened(&setup).await, format!("{directory}\n{args}\n--at={directory}\nown session\n"));
+    assert!(!project_dir(&setup).join("pwned").exists());
 }
 
 #[tokio::test]
 async fn the_command_of_the_settings_is_kept_and_a_wrong_one_says_what_to_do() {
-    let desk = Desk::start_with(with_editor).await;
-    write_program(desk.app.home(), "broken", "exit 3");
-    let mut window = desk.app.window().await;
-    let open = ClientMessage::ProjectOpenIn { project_id: desk.project.clone(), target: OpenTarget::Editor };
+    let setup = TestSetup::start_with(with_editor).await;
+    write_program(setup.app.home(), "broken", "exit 3");
+    let mut window = setup.app.window().await;
+    let open = ClientMessage::ProjectOpenIn { project_id: setup.project.clone(), target: OpenTarget::Editor };
     let settings = |answer| match answer {
         ServerMessage::SettingsCurrent { settings } => settings,
         other => panic!("{other:?}"),
@@ -108,40 +108,41 @@ async fn the_command_of_the_settings_is_kept_and_a_wrong_one_says_what_to_do() {
     let first: ServerSettings = settings(window.call(&ClientMessage::SettingsGet {}).await);
     assert_eq!((first.editor.command.as_str(), first.editor.default_command.as_deref()), ("", Some("code")));
 
-    for (command, words) in [
+    for (command, message) in [
         ("no-such-editor", "`no-such-editor` was not found. Install it, or name another one in Settings"),
         ("broken", "`broken` ended at once (exit status: 3). Try the command in a terminal"),
     ] {
-        let mut other = desk.app.window().await;
+        let mut other = setup.app.window().await;
         window.call(&set_editor(command)).await;
         let is_news = |frame: &ServerFrame| matches!(&frame.message, ServerMessage::SettingsCurrent { settings } if settings.editor.command == command);
         other.until("the news in another window", is_news).await;
         let error = window.try_call(&open).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::OpenFailed);
-        assert!(error.message.contains(words), "{}", error.message);
+        assert!(error.message.contains(message), "{}", error.message);
     }
     let refused = window.try_call(&set_editor("code 'open")).await.unwrap_err();
     assert_eq!(refused.field.as_deref(), Some("editor"));
     assert_eq!(refused.message, "The command for the editor has a quote that is not closed.");
     drop(window);
 
-    let desk = {
-        let mut ending = desk;
+    let setup = {
+        let mut ending = setup;
         ending.app.interrupt();
         ending.app.ended().await;
         ending.again_with(with_editor).await
     };
-    let kept = settings(desk.app.window().await.call(&ClientMessage::SettingsGet {}).await);
+    let kept = settings(setup.app.window().await.call(&ClientMessage::SettingsGet {}).await);
     assert_eq!(kept.editor.command, "broken");
 }
 
 #[tokio::test]
-async fn without_a_display_nothing_is_opened_and_that_is_said() {
-    let desk = Desk::start_with(|builder| with_editor(builder).env("DISPLAY", "").env("WAYLAND_DISPLAY", "")).await;
-    let mut window = desk.app.window().await;
+async fn without_a_display_nothing_is_opened_and_that_is_reported() {
+    let setup =
+        TestSetup::start_with(|builder| with_editor(builder).env("DISPLAY", "").env("WAYLAND_DISPLAY", "")).await;
+    let mut window = setup.app.window().await;
     let ServerMessage::ServerHello { has_display, .. } = window.next_frame().await.message else { panic!("no hello") };
     assert!(!has_display);
-    let open = ClientMessage::ProjectOpenIn { project_id: desk.project.clone(), target: OpenTarget::Terminal };
+    let open = ClientMessage::ProjectOpenIn { project_id: setup.project.clone(), target: OpenTarget::Terminal };
     let error = window.try_call(&open).await.unwrap_err();
     assert_eq!(error.message, "There is no display where Liminal Builder runs, so no terminal can be shown there.");
 }
@@ -153,59 +154,59 @@ fn defaults(cli_type: &str, mode: &str) -> ProjectDefaults {
 
 #[tokio::test]
 async fn new_sessions_begin_with_their_projects_defaults_also_after_a_restart() {
-    let mut desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let set = |defaults| ClientMessage::ProjectSetDefaults { project_id: desk.project.clone(), defaults };
+    let mut setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
+    let set = |defaults| ClientMessage::ProjectSetDefaults { project_id: setup.project.clone(), defaults };
     let ServerMessage::ProjectUpdated { project } = window.call(&set(Some(defaults("codex", "code")))).await else {
         panic!("not updated")
     };
     assert_eq!(project.defaults, Some(defaults("codex", "code")));
-    let (mut own, _, mut screen) = desk.begin("codex").await;
+    let (mut own, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut own, "mode").await;
-    assert_eq!(screen.said(), ["code"]);
+    assert_eq!(screen.answers(), ["code"]);
     // Another agent's sessions are not touched by them.
-    desk.begin("claude-code").await;
+    setup.begin("claude-code").await;
 
     // The command line goes by them too.
-    let directory = project_dir(&desk).display().to_string();
-    let made = desk.app.run(&["new", "--json", "-C", &directory]).await;
+    let directory = project_dir(&setup).display().to_string();
+    let made = setup.app.run(&["new", "--json", "-C", &directory]).await;
     let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
     assert_eq!(made["cliType"], "codex", "although Claude Code stands first");
 
-    desk.app.interrupt();
-    desk.app.ended().await;
-    let desk = desk.again().await;
-    let (mut window, _, mut screen) = desk.begin("codex").await;
+    setup.app.interrupt();
+    setup.app.ended().await;
+    let setup = setup.again().await;
+    let (mut window, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "mode").await;
-    assert_eq!(screen.said(), ["code"]);
-    let none = ClientMessage::ProjectSetDefaults { project_id: desk.project.clone(), defaults: None };
+    assert_eq!(screen.answers(), ["code"]);
+    let none = ClientMessage::ProjectSetDefaults { project_id: setup.project.clone(), defaults: None };
     window.call(&none).await;
-    let (mut window, _, mut screen) = desk.begin("codex").await;
+    let (mut window, _, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "mode").await;
-    assert_eq!(screen.said(), ["none"], "nobody asked the agent for a mode");
+    assert_eq!(screen.answers(), ["none"], "nobody asked the agent for a mode");
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_have_its_projects_default_is_not_created_and_that_is_said() {
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let set = |defaults| ClientMessage::ProjectSetDefaults { project_id: desk.project.clone(), defaults };
+async fn a_session_that_cannot_have_its_projects_default_is_not_created_and_that_is_reported() {
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
+    let set = |defaults| ClientMessage::ProjectSetDefaults { project_id: setup.project.clone(), defaults };
     window.call(&set(Some(defaults("codex", "dance")))).await;
     let create =
-        ClientMessage::SessionCreate { project_id: desk.project.clone(), cli_type: CliType::parse("codex").unwrap() };
+        ClientMessage::SessionCreate { project_id: setup.project.clone(), cli_type: CliType::parse("codex").unwrap() };
     let error = window.try_call(&create).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::SessionCreateFailed);
     let detail = error.detail.unwrap_or_default();
     assert!(detail.contains("Change it in the project's menu, under Defaults."), "{detail}");
-    assert!(desk.sessions(&mut window).await.is_empty());
+    assert!(setup.sessions(&mut window).await.is_empty());
     let refused = window.try_call(&set(Some(defaults("no-such-agent", "code")))).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::UnsupportedCliType);
 }
 
 #[tokio::test]
 async fn directories_worked_in_before_are_suggested_and_repositories_are_marked() {
-    let desk = Desk::start().await;
-    let home = std::fs::canonicalize(desk.app.home()).unwrap();
+    let setup = TestSetup::start().await;
+    let home = std::fs::canonicalize(setup.app.home()).unwrap();
     let records = home.join(".claude/projects/-code-atlas");
     std::fs::create_dir_all(home.join("code/atlas/.git")).unwrap();
     std::fs::create_dir_all(home.join("code/ferry")).unwrap();
@@ -213,8 +214,8 @@ async fn directories_worked_in_before_are_suggested_and_repositories_are_marked(
     let entry = serde_json::json!({"type": "user", "cwd": home.join("code/atlas")});
     std::fs::write(records.join("1.jsonl"), format!("{entry}\n")).unwrap();
 
-    let mut window = desk.app.window().await;
-    window.call(&ClientMessage::ProjectRemove { project_id: desk.project.clone() }).await;
+    let mut window = setup.app.window().await;
+    window.call(&ClientMessage::ProjectRemove { project_id: setup.project.clone() }).await;
     let ServerMessage::PathRecents { directories } = window.call(&ClientMessage::PathRecent {}).await else {
         panic!("no recent directories")
     };

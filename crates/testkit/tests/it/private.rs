@@ -86,9 +86,9 @@ async fn a_data_directory_that_others_may_write_to_is_refused_with_what_to_do() 
         fs::set_permissions(&real, Permissions::from_mode(mode)).unwrap();
         for path in [&real, &link] {
             let ended = start_in(home.path(), path).await;
-            let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+            let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
             assert_eq!(ended.status.code(), Some(1), "{mode:o}");
-            assert!(words.contains("can be written to by other users") && words.contains("chmod go-w '"), "{words}");
+            assert!(stderr.contains("can be written to by other users") && stderr.contains("chmod go-w '"), "{stderr}");
         }
         assert_eq!(fs::read_dir(&real).unwrap().count(), 0, "nothing was written there");
         let data_dir = real.to_str().unwrap();
@@ -98,7 +98,7 @@ async fn a_data_directory_that_others_may_write_to_is_refused_with_what_to_do() 
         let list = within("list", command_at(home.path(), &["list", "--data-dir", data_dir]).output()).await.unwrap();
         assert!(String::from_utf8_lossy(&list.stderr).contains("chmod go-w"), "{list:?}");
     }
-    // What the message says to run mends it.
+    // What the message says to run fixes it.
     fs::set_permissions(&real, Permissions::from_mode(0o755)).unwrap();
     TestApp::builder().arg("--data-dir").arg(&real).start().await;
 }
@@ -115,10 +115,10 @@ async fn a_data_directory_of_another_user_is_refused_by_name_also_by_root() {
     fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
     chown(&data, Some(65534), None).unwrap();
     let ended = start_in(home.path(), &data).await;
-    let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(1));
-    assert!(words.contains("belongs to nobody (user id 65534)") && words.contains("runs as root"), "{words}");
-    assert!(words.contains("--data-dir"), "{words}");
+    assert!(stderr.contains("belongs to nobody (user id 65534)") && stderr.contains("runs as root"), "{stderr}");
+    assert!(stderr.contains("--data-dir"), "{stderr}");
     assert_eq!((fs::read_dir(&data).unwrap().count(), fs::metadata(&data).unwrap().uid()), (0, 65534));
 }
 

@@ -31,12 +31,12 @@ async fn converse(app: &TestApp, window: &mut Window, model: &ScriptedModel, age
     let mut screen = Screen::open(window, &session).await;
     let end = screen.converse(window, "say:hello **world**").await;
     assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Completed, .. }), "{agent}: {end:?}");
-    assert_eq!(screen.said(), ["hello **world**"], "{agent}");
+    assert_eq!(screen.answers(), ["hello **world**"], "{agent}");
     screen.converse(window, "bash:echo from the shell\nsay:done").await;
     let is_call = |item: &&testkit::Shown| matches!(item.last.body, UpsertBody::ToolCall { .. });
     let call = screen.items.iter().find(is_call).unwrap_or_else(|| panic!("{agent}: no tool call in {screen:#?}"));
     assert_eq!((call.status, call.text.trim()), (UpsertStatus::Complete, "from the shell"), "{agent}");
-    assert_eq!(screen.said(), ["hello **world**", "done"], "{agent}");
+    assert_eq!(screen.answers(), ["hello **world**", "done"], "{agent}");
 
     let gate = format!("never-{agent}");
     let content = format!("say:so far \nhold:{gate}");
@@ -48,7 +48,7 @@ async fn converse(app: &TestApp, window: &mut Window, model: &ScriptedModel, age
     assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Cancelled, .. }), "{agent}: {end:?}");
     assert!(screen.is_settled(), "{agent}");
     screen.converse(window, "say:and on").await;
-    assert_eq!(screen.said().last(), Some(&"and on"), "{agent}");
+    assert_eq!(screen.answers().last(), Some(&"and on"), "{agent}");
     screen
 }
 
@@ -76,14 +76,19 @@ async fn both_real_agents_work_side_by_side_and_are_there_after_a_restart() {
         let status = app.request("GET", &format!("/api/session/{}/status", screen.session), None).await.json();
         assert_eq!(status["isAlive"], false, "nothing is started before it is needed");
         let mut after = Screen::open(&mut window, &screen.session).await;
-        for words in ["hello **world**", "done", "and on"] {
-            assert!(after.said().contains(&words), "{}: {words:?} is missing in {:?}", screen.session, after.said());
+        for text in ["hello **world**", "done", "and on"] {
+            assert!(
+                after.answers().contains(&text),
+                "{}: {text:?} is missing in {:?}",
+                screen.session,
+                after.answers()
+            );
         }
         assert!(after.is_settled());
         // Codex may have a notice of its own first.
         let content = "say:still here".to_owned();
         window.ask(&ClientMessage::SessionSend { session_id: screen.session.clone(), content }).await;
-        after.until(&mut window, "the answer", |after| after.said().last() == Some(&"still here")).await;
+        after.until(&mut window, "the answer", |after| after.answers().last() == Some(&"still here")).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Stop with agents that do not stop, as a window sees it: the turn is settled in time, what was said stays, the next
+//! Stop with agents that do not stop, as a window sees it: the turn is settled in time, the messages stay, the next
 //! message is answered or the session says why not, and other sessions of the same agent go on.
 
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use protocol::{
     Attention, ClientMessage, Continuity, ServerMessage, SessionId, SessionState, TurnEvent, TurnRecordStatus,
     TurnStatus,
 };
-use testkit::{Desk, Screen, Window, programs, within};
+use testkit::{Screen, TestSetup, Window, programs, within};
 
 /// The user is promised five seconds. The rest is for a machine that has much else to do; without the promise it takes ten
 /// and more, or for ever.
 const PROMISED: Duration = Duration::from_secs(9);
 
-fn agent(words: &str) -> String {
-    format!("'{}' acp {words}", programs::scripted_agent().display())
+fn agent(args: &str) -> String {
+    format!("'{}' acp {args}", programs::scripted_agent().display())
 }
 
 /// Stops the turn that runs, and shows everything up to its end.
@@ -28,8 +28,8 @@ async fn stop(window: &mut Window, screen: &mut Screen) {
 }
 
 /// The state that the list of sessions shows.
-async fn state(desk: &Desk, window: &mut Window, session: &SessionId) -> SessionState {
-    let sessions = desk.sessions(window).await;
+async fn state(setup: &TestSetup, window: &mut Window, session: &SessionId) -> SessionState {
+    let sessions = setup.sessions(window).await;
     let found = sessions.iter().find(|summary| summary.id == *session).cloned();
     let found = found.unwrap_or_else(|| panic!("{session} is not among {sessions:?}"));
     found.state
@@ -37,40 +37,40 @@ async fn state(desk: &Desk, window: &mut Window, session: &SessionId) -> Session
 
 #[tokio::test]
 async fn an_agent_that_ignores_a_cancel_is_stopped_and_its_session_is_resumed_beside_a_turn_that_runs() {
-    let desk = Desk::start().await;
-    let (mut window, _, mut screen) = desk.begin("codex").await;
-    let (mut beside, _, mut other) = desk.begin("codex").await;
+    let setup = TestSetup::start().await;
+    let (mut window, _, mut screen) = setup.begin("codex").await;
+    let (mut beside, _, mut other) = setup.begin("codex").await;
     screen.converse(&mut window, "say:before").await;
-    other.send_until_said(&mut beside, "say:one\nhold:go\nsay: two", "one").await;
+    other.send_until_answer(&mut beside, "say:one\nhold:go\nsay: two", "one").await;
     let content = "say:so far\ncall:c1 make\ndeaf:late\nsay: too late".to_owned();
     window.ask(&ClientMessage::SessionSend { session_id: screen.session.clone(), content }).await;
     screen.until(&mut window, "the call", |screen| screen.items.len() == 5).await;
     stop(&mut window, &mut screen).await;
-    desk.open_gate("late");
+    setup.open_gate("late");
     let end = screen.converse(&mut window, "say:next").await;
     assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Completed, .. }), "{end:?}");
-    assert_eq!(screen.said(), ["before", "so far", "next"]);
-    desk.open_gate("go");
+    assert_eq!(screen.answers(), ["before", "so far", "next"]);
+    setup.open_gate("go");
     let end = other.until_turn_end(&mut beside).await;
     assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Completed, .. }), "{end:?}");
-    assert_eq!(other.said(), ["one two"]);
-    assert_eq!(desk.agent_log().matches("start ").count(), 1, "{}", desk.agent_log());
+    assert_eq!(other.answers(), ["one two"]);
+    assert_eq!(setup.agent_log().matches("start ").count(), 1, "{}", setup.agent_log());
 }
 
 #[tokio::test]
 async fn an_agent_that_hangs_is_named_in_its_session_and_a_restart_goes_on() {
-    let desk = Desk::start_with(|builder| builder.env("CODEX_ACP_CMD", agent("no-close"))).await;
-    let (mut window, session, mut screen) = desk.begin("codex").await;
-    let (mut beside, _, mut other) = desk.begin("codex").await;
+    let setup = TestSetup::start_with(|builder| builder.env("CODEX_ACP_CMD", agent("no-close"))).await;
+    let (mut window, session, mut screen) = setup.begin("codex").await;
+    let (mut beside, _, mut other) = setup.begin("codex").await;
     screen.converse(&mut window, "say:before").await;
-    other.send_until_said(&mut beside, "say:one\nhold:go\nsay: two", "one").await;
+    other.send_until_answer(&mut beside, "say:one\nhold:go\nsay: two", "one").await;
     let content = "say:so far\ndeaf:never".to_owned();
     window.ask(&ClientMessage::SessionSend { session_id: session.clone(), content }).await;
-    screen.until(&mut window, "the words", |screen| screen.said() == ["before", "so far"]).await;
+    screen.until(&mut window, "the text", |screen| screen.answers() == ["before", "so far"]).await;
     stop(&mut window, &mut screen).await;
     within("word of it", async {
         loop {
-            let state = state(&desk, &mut window, &session).await;
+            let state = state(&setup, &mut window, &session).await;
             if state.attention == Attention::Disconnected {
                 return assert!(state.hangs && state.reason.unwrap().contains("hangs. Restart it"));
             }
@@ -82,52 +82,52 @@ async fn an_agent_that_hangs_is_named_in_its_session_and_a_restart_goes_on() {
     let refused =
         window.try_call(&ClientMessage::SessionSend { session_id: session.clone(), content }).await.unwrap_err();
     assert!(refused.message.contains("Restart it to go on."), "{refused:?}");
-    desk.open_gate("go");
+    setup.open_gate("go");
     other.until_turn_end(&mut beside).await;
-    assert_eq!(other.said(), ["one two"], "its other sessions were not touched");
+    assert_eq!(other.answers(), ["one two"], "its other sessions were not touched");
     let cli_type = session.cli_type();
     window.call(&ClientMessage::SessionReconnect { cli_type, session_id: Some(session.clone()) }).await;
-    assert!(!state(&desk, &mut window, &session).await.hangs);
+    assert!(!state(&setup, &mut window, &session).await.hangs);
     let end = screen.converse(&mut window, "say:next").await;
     assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Completed, .. }), "{end:?}");
-    assert_eq!(screen.said(), ["before", "so far", "next"]);
+    assert_eq!(screen.answers(), ["before", "so far", "next"]);
 }
 
 #[tokio::test]
 async fn a_claude_code_that_ignores_an_interrupt_is_stopped_and_the_next_message_is_answered() {
-    let desk = Desk::start().await;
-    let (mut window, _, mut screen) = desk.begin("claude-code").await;
-    screen.send_until_said(&mut window, "say:so far\nstall", "so far").await;
+    let setup = TestSetup::start().await;
+    let (mut window, _, mut screen) = setup.begin("claude-code").await;
+    screen.send_until_answer(&mut window, "say:so far\nstall", "so far").await;
     stop(&mut window, &mut screen).await;
     let end = screen.converse(&mut window, "say:next").await;
     assert!(matches!(end, TurnEvent::TurnComplete { status: TurnStatus::Completed, .. }), "{end:?}");
-    assert_eq!(screen.said(), ["so far", "next"]);
+    assert_eq!(screen.answers(), ["so far", "next"]);
 }
 
 #[tokio::test]
-async fn a_session_whose_agent_tells_nothing_of_it_is_a_copy_and_shows_the_message_that_was_interrupted() {
+async fn a_session_whose_agent_reports_nothing_of_it_is_a_copy_and_shows_the_message_that_was_interrupted() {
     // A server that stops in order cancels its turns.
     for (is_killed, end) in [(true, TurnRecordStatus::Error), (false, TurnRecordStatus::Cancelled)] {
-        let mut desk = Desk::start().await;
-        let (mut window, session, mut screen) = desk.begin("codex").await;
-        screen.send_until_said(&mut window, "say:so far\nhold:never", "so far").await;
-        desk.until_kept("say:so far hold:never").await;
+        let mut setup = TestSetup::start().await;
+        let (mut window, session, mut screen) = setup.begin("codex").await;
+        screen.send_until_answer(&mut window, "say:so far\nhold:never", "so far").await;
+        setup.until_kept("say:so far hold:never").await;
         if is_killed {
-            desk.app.kill().await;
+            setup.app.kill().await;
         } else {
-            desk.app.interrupt();
-            assert!(desk.app.ended().await.success());
+            setup.app.interrupt();
+            assert!(setup.app.ended().await.success());
         }
 
-        let desk = desk.again_with(|builder| builder.env("CODEX_ACP_CMD", agent("empty-load"))).await;
-        let mut window = desk.app.window().await;
+        let setup = setup.again_with(|builder| builder.env("CODEX_ACP_CMD", agent("empty-load"))).await;
+        let mut window = setup.app.window().await;
         let mut screen = Screen::open(&mut window, &session).await;
-        assert_eq!((screen.asked(), screen.said()), (vec!["say:so far hold:never"], vec![]), "killed: {is_killed}");
+        assert_eq!((screen.asked(), screen.answers()), (vec!["say:so far hold:never"], vec![]), "killed: {is_killed}");
         assert_eq!(screen.records.last().map(|turn| turn.status), Some(end), "killed: {is_killed}");
-        assert_eq!(state(&desk, &mut window, &session).await.continuity, Continuity::Copy, "killed: {is_killed}");
+        assert_eq!(state(&setup, &mut window, &session).await.continuity, Continuity::Copy, "killed: {is_killed}");
         let answer = window.call(&ClientMessage::SessionOpen { session_id: session.clone(), since: None }).await;
         assert!(matches!(answer, ServerMessage::SessionHistory { .. }));
         screen.converse(&mut window, "say:next").await;
-        assert_eq!(screen.said(), ["next"]);
+        assert_eq!(screen.answers(), ["next"]);
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use protocol::{ClientMessage, SessionId, TurnEvent, TurnRecordStatus};
-use testkit::{DEADLINE, Desk, Screen, TestApp, Window};
+use testkit::{DEADLINE, Screen, TestApp, TestSetup, Window};
 use tokio::io::AsyncReadExt;
 
 const SESSIONS: usize = 10;
@@ -17,11 +17,11 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().expect("a number"))
 }
 
-/// What one session is asked, turn by turn, and what it must say.
+/// What one session is asked, turn by turn, and what it must answer.
 struct Part {
     session: SessionId,
     prompts: Vec<String>,
-    words: String,
+    text: String,
 }
 
 impl Part {
@@ -34,18 +34,18 @@ impl Part {
             seed % below
         };
         let is_codex = session.cli_type().as_str() == "codex";
-        let (mut prompts, mut words) = (Vec::new(), String::new());
+        let (mut prompts, mut text) = (Vec::new(), String::new());
         for turn in 0..turns {
             let (mark, flood) = (next(1_000_000), next(30));
             prompts.push(format!("say:{turn} {mark}: \nflood:{flood}"));
-            words.push_str(&format!("{turn} {mark}: "));
-            // Each wire floods with words of its own.
+            text.push_str(&format!("{turn} {mark}: "));
+            // Each wire floods with a text of its own.
             match is_codex {
-                true => words.push_str(&"12345678 ".repeat(flood as usize)),
-                false => (0..flood).for_each(|number| words.push_str(&format!("{number} "))),
+                true => text.push_str(&"12345678 ".repeat(flood as usize)),
+                false => (0..flood).for_each(|number| text.push_str(&format!("{number} "))),
             }
         }
-        Self { session, prompts, words }
+        Self { session, prompts, text }
     }
 
     async fn play(&self, window: &mut Window) -> Screen {
@@ -100,7 +100,7 @@ async fn crawl(app: &TestApp, session: &SessionId) {
     while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    // Let go, because it was too far behind. It has no part in what the others see.
+    // Disconnected, because it was too far behind. It has no part in what the others see.
     std::future::pending::<()>().await;
 }
 
@@ -109,29 +109,29 @@ async fn ten_sessions_at_once_reach_every_window_word_for_word() {
     let seed = setting("LIMINAL_STRESS_SEED").unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0).max(1);
     let turns = setting("LIMINAL_STRESS_TURNS").map_or(TURNS, |turns| turns as usize);
     println!("LIMINAL_STRESS_SEED={seed} LIMINAL_STRESS_TURNS={turns}");
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
     let mut parts = Vec::new();
     for number in 0..SESSIONS {
         let agent = if number % 2 == 0 { "codex" } else { "claude-code" };
-        let session = desk.create(&mut window, agent).await.id;
+        let session = setup.create(&mut window, agent).await.id;
         parts.push(Part::write(session, seed.wrapping_add(number as u64 * 0x9e37_79b9).max(1), turns));
     }
     drop(window);
     let playing = futures_util::future::join_all(parts.iter().map(|part| async {
-        let mut window = desk.app.window().await;
+        let mut window = setup.app.window().await;
         part.play(&mut window).await
     }));
-    let watching = watch(&desk.app, &parts, turns);
-    let reloading = reload(&desk.app, &parts[0].session, turns);
+    let watching = watch(&setup.app, &parts, turns);
+    let reloading = reload(&setup.app, &parts[0].session, turns);
     let all = async { tokio::join!(playing, watching, reloading) };
     let (played, watched, reloaded) = tokio::select! {
         done = tokio::time::timeout(DEADLINE * 10, all) => done.expect("it never came to an end"),
-        () = crawl(&desk.app, &parts[0].session) => unreachable!("a crawling window ends nothing"),
+        () = crawl(&setup.app, &parts[0].session) => unreachable!("a crawling window ends nothing"),
     };
     for ((part, played), watched) in parts.iter().zip(&played).zip(&watched) {
-        assert!(played.said().concat() == part.words, "{}: not the agent's words (seed {seed})", part.session);
-        assert!(watched.said().concat() == part.words, "{}: the watching window differs (seed {seed})", part.session);
+        assert!(played.answers().concat() == part.text, "{}: not the text of the agent (seed {seed})", part.session);
+        assert!(watched.answers().concat() == part.text, "{}: the watching window differs (seed {seed})", part.session);
         assert!(played.is_settled() && watched.is_settled());
     }
     // A page gets the newest part; it is the same in every word.

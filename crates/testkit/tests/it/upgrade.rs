@@ -1,10 +1,10 @@
-//! Files that an earlier version wrote, kept in `tests/data`, and the words at the end of a server.
+//! Files that an earlier version wrote, kept in `tests/data`, and the messages at the end of a server.
 
 use std::path::Path;
 
-use protocol::ClientMessage;
+use protocol::{ClientMessage, ServerFrame, ServerMessage};
 use serde_json::Value;
-use testkit::{Desk, TestApp};
+use testkit::{TestApp, TestSetup};
 use uuid::Uuid;
 
 /// The files of version 1, for a project that is there.
@@ -56,14 +56,18 @@ async fn files_of_version_1_are_read_and_nothing_in_them_is_lost() {
 
 #[tokio::test]
 async fn the_first_ctrl_c_names_what_will_be_cancelled() {
-    let mut desk = Desk::start().await;
-    let (mut window, session, mut screen) = desk.begin("codex").await;
+    let mut setup = TestSetup::start().await;
+    let (mut window, session, mut screen) = setup.begin("codex").await;
     let content = "say:Begun\nhold:never".to_owned();
     window.ask(&ClientMessage::SessionSend { session_id: session.clone(), content }).await;
-    screen.until(&mut window, "the answer", |screen| screen.said() == ["Begun"]).await;
-    desk.app.interrupt();
-    desk.app.until_said("One agent is still working and will be cancelled:").await;
-    assert_eq!(desk.app.until_said("(Codex)").await, "  say:Begun hold:never (Codex)");
-    desk.app.until_said("Finished turns are kept").await;
-    assert_eq!(desk.app.ended().await.code(), Some(0));
+    // The title is saved beside the turn, which does not wait for it.
+    let titled = |frame: &ServerFrame| matches!(frame.message, ServerMessage::SessionTitleUpdated { .. });
+    window.until("the title", titled).await;
+    screen.reopen(&mut window, None).await;
+    screen.until(&mut window, "the answer", |screen| screen.answers() == ["Begun"]).await;
+    setup.app.interrupt();
+    setup.app.until_printed("One agent is still working and will be cancelled:").await;
+    assert_eq!(setup.app.until_printed("(Codex)").await, "  say:Begun hold:never (Codex)");
+    setup.app.until_printed("Finished turns are kept").await;
+    assert_eq!(setup.app.ended().await.code(), Some(0));
 }

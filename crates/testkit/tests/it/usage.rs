@@ -2,10 +2,10 @@
 
 use protocol::ClientMessage;
 use serde_json::Value;
-use testkit::Desk;
+use testkit::TestSetup;
 
-async fn usage(desk: &Desk) -> Vec<Value> {
-    let answer = desk.app.request("GET", "/api/usage?days=2", None).await;
+async fn usage(setup: &TestSetup) -> Vec<Value> {
+    let answer = setup.app.request("GET", "/api/usage?days=2", None).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     body["rows"].as_array().unwrap().clone()
@@ -19,11 +19,11 @@ fn sums(rows: &[Value], session: &str) -> Option<(u64, u64, u64, Option<f64>)> {
 
 #[tokio::test]
 async fn what_agents_report_is_summed_per_session_and_day_and_survives_a_restart_and_an_archive() {
-    let mut desk = Desk::start().await;
-    let (mut window, first, mut screen) = desk.begin("codex").await;
+    let mut setup = TestSetup::start().await;
+    let (mut window, first, mut screen) = setup.begin("codex").await;
     screen.converse(&mut window, "say:one").await;
     screen.converse(&mut window, "cost:0.5\nsay:two").await;
-    let (mut other, second, mut screen) = desk.begin("codex").await;
+    let (mut other, second, mut screen) = setup.begin("codex").await;
     screen.converse(&mut other, "say:three").await;
     let is_there = |rows: &[Value]| {
         assert_eq!(sums(rows, first.as_str()), Some((2, 6, 10, Some(0.5))), "{rows:?}");
@@ -31,25 +31,25 @@ async fn what_agents_report_is_summed_per_session_and_day_and_survives_a_restart
         assert_eq!(rows.len(), 2, "one row per session and day");
         assert_eq!(rows[0]["projectName"], "project");
     };
-    is_there(&usage(&desk).await);
+    is_there(&usage(&setup).await);
 
     window.call(&ClientMessage::SessionArchive { session_id: second.clone() }).await;
-    desk.app.interrupt();
-    desk.app.ended().await;
-    let desk = desk.again().await;
-    is_there(&usage(&desk).await);
+    setup.app.interrupt();
+    setup.app.ended().await;
+    let setup = setup.again().await;
+    is_there(&usage(&setup).await);
 
     // Opening a session shows its old turns again. They are not used twice.
-    let mut window = desk.app.window().await;
+    let mut window = setup.app.window().await;
     testkit::Screen::open(&mut window, &first).await;
-    is_there(&usage(&desk).await);
+    is_there(&usage(&setup).await);
 
-    let printed = desk.app.run(&["usage", "--by", "project"]).await;
+    let printed = setup.app.run(&["usage", "--by", "project"]).await;
     let printed = String::from_utf8(printed.stdout).unwrap();
     let line = printed.lines().find(|line| line.starts_with("project ")).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["project", "3", "24", "$0.50"]);
     for wrong in ["0", "-1", "x"] {
-        let answer = desk.app.request("GET", &format!("/api/usage?days={wrong}"), None).await;
+        let answer = setup.app.request("GET", &format!("/api/usage?days={wrong}"), None).await;
         assert_eq!(answer.status, 400, "{answer:?}");
     }
 }

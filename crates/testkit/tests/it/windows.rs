@@ -1,7 +1,7 @@
 //! Many windows on one session: slow ones, lost ones, and what a page costs.
 
 use protocol::{ClientMessage, ServerMessage, SessionId};
-use testkit::{Desk, Screen, TestApp, within};
+use testkit::{Screen, TestApp, TestSetup, within};
 use tokio::io::AsyncReadExt;
 
 fn send(session: &SessionId, content: &str) -> ClientMessage {
@@ -15,9 +15,9 @@ struct Cost {
 }
 
 /// Lets one turn run, and compares what a page and a plain window show of it.
-async fn cost(app: &TestApp, desk: &Desk, shape: &str, pieces: usize) -> Cost {
+async fn cost(app: &TestApp, setup: &TestSetup, shape: &str, pieces: usize) -> Cost {
     let (mut page, mut plain) = (app.view_window().await, app.window().await);
-    let session = desk.create(&mut plain, "codex").await.id;
+    let session = setup.create(&mut plain, "codex").await.id;
     let mut on_page = Screen::open(&mut page, &session).await;
     let (bytes, frames) = (page.bytes_read(), page.frames_read());
     plain.ask(&send(&session, &format!("paced:{pieces} {shape}"))).await;
@@ -43,10 +43,10 @@ const HEAD_BYTES: usize = 300;
 /// may cost its head.
 #[tokio::test]
 async fn a_long_answer_costs_a_page_little_more_than_its_length() {
-    let desk = Desk::start().await;
+    let setup = TestSetup::start().await;
     for (pieces, bytes_max) in [(2_000, 500_000), (4_000, 1_000_000)] {
         let shapes = ["paragraph", "code", "mixed"];
-        let costs = futures_util::future::join_all(shapes.map(|shape| cost(&desk.app, &desk, shape, pieces))).await;
+        let costs = futures_util::future::join_all(shapes.map(|shape| cost(&setup.app, &setup, shape, pieces))).await;
         for (shape, Cost { bytes, frames }) in shapes.iter().zip(costs) {
             let bytes_max = bytes_max + frames.saturating_sub(pieces / 2) * HEAD_BYTES;
             assert!(bytes <= bytes_max, "{shape}: {bytes} bytes in {frames} frames for {} of text", pieces * 24);
@@ -55,11 +55,11 @@ async fn a_long_answer_costs_a_page_little_more_than_its_length() {
 }
 
 #[tokio::test]
-async fn a_window_that_never_reads_is_let_go_and_slows_nobody() {
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut deaf = desk.app.window().await;
+async fn a_window_that_never_reads_is_disconnected_and_slows_nobody() {
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
+    let session = setup.create(&mut window, "codex").await.id;
+    let mut deaf = setup.app.window().await;
     Screen::open(&mut deaf, &session).await;
     let mut screen = Screen::open(&mut window, &session).await;
     // Each call is an item of its own, so nothing can be left out; together they are more than may wait for a window, and than
@@ -83,17 +83,17 @@ async fn a_window_that_never_reads_is_let_go_and_slows_nobody() {
 
 #[tokio::test]
 async fn a_window_that_reads_slowly_ends_with_the_final_state_of_everything() {
-    let desk = Desk::start().await;
-    let mut window = desk.app.window().await;
-    let session = desk.create(&mut window, "codex").await.id;
-    let mut slow = desk.app.window().await;
+    let setup = TestSetup::start().await;
+    let mut window = setup.app.window().await;
+    let session = setup.create(&mut window, "codex").await.id;
+    let mut slow = setup.app.window().await;
     let mut behind = Screen::open(&mut slow, &session).await;
     let mut screen = Screen::open(&mut window, &session).await;
     // The slow one reads nothing until the turn is over.
     screen.converse(&mut window, "think:hm\nflood:20000\ncall:c1 ls\noutput:c1 a\ndone:c1 0").await;
     behind.until_turn_end(&mut slow).await;
     assert_eq!(behind.texts(), screen.texts());
-    assert_eq!(screen.said()[0].len(), 20_000 * "12345678 ".len());
+    assert_eq!(screen.answers()[0].len(), 20_000 * "12345678 ".len());
     assert!(behind.seqs.len() < 4_000, "what was superseded was left out: {} messages", behind.seqs.len());
 }
 
@@ -101,59 +101,59 @@ async fn a_window_that_reads_slowly_ends_with_the_final_state_of_everything() {
 /// does, windows see.
 #[tokio::test]
 async fn the_http_api_and_the_windows_are_about_the_same_sessions() {
-    let desk = Desk::start().await;
-    let body = serde_json::json!({"cliType": "codex", "projectId": desk.project});
-    let created = desk.app.request("POST", "/api/session/create", Some(&body)).await;
+    let setup = TestSetup::start().await;
+    let body = serde_json::json!({"cliType": "codex", "projectId": setup.project});
+    let created = setup.app.request("POST", "/api/session/create", Some(&body)).await;
     assert_eq!(created.status, 201);
     let id = created.json()["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(created.json()["cliType"], "codex");
-    let list = desk.app.request("GET", &format!("/api/session/list?projectId={}", desk.project), None).await;
+    let list = setup.app.request("GET", &format!("/api/session/list?projectId={}", setup.project), None).await;
     assert_eq!((list.status, &list.json()["sessions"][0]["id"]), (200, &serde_json::json!(id)));
 
-    let mut window = desk.app.window().await;
+    let mut window = setup.app.window().await;
     let session = SessionId::parse(&id).unwrap();
     let mut screen = Screen::open(&mut window, &session).await;
     let body = serde_json::json!({"content": "say:over http\nhold:go"});
-    let sent = desk.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
+    let sent = setup.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
     assert_eq!(sent.status, 202);
-    screen.until(&mut window, "the words", |screen| screen.said() == ["over http"]).await;
+    screen.until(&mut window, "the text", |screen| screen.answers() == ["over http"]).await;
     let turn = sent.json()["turnId"].as_str().unwrap().to_owned();
     assert!(screen.items.iter().all(|item| item.last.turn_id.as_str() == turn), "TC-6.2d: one turn id throughout");
-    let again = desk.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
+    let again = setup.app.request("POST", &format!("/api/session/{id}/send"), Some(&body)).await;
     assert_eq!((again.status, &again.json()["error"]["code"]), (409, &serde_json::json!("TURN_IN_PROGRESS")));
-    let status = desk.app.request("GET", &format!("/api/session/{id}/status"), None).await.json();
+    let status = setup.app.request("GET", &format!("/api/session/{id}/status"), None).await.json();
     assert_eq!((&status["isAlive"], &status["state"]["attention"]), (&true.into(), &"working".into()));
     let nothing = serde_json::json!({});
-    assert_eq!(desk.app.request("POST", &format!("/api/session/{id}/cancel"), Some(&nothing)).await.status, 200);
+    assert_eq!(setup.app.request("POST", &format!("/api/session/{id}/cancel"), Some(&nothing)).await.status, 200);
     screen.until_turn_end(&mut window).await;
-    assert_eq!(desk.app.request("POST", &format!("/api/session/{id}/kill"), Some(&nothing)).await.status, 200);
-    assert_eq!(desk.app.request("POST", &format!("/api/session/{id}/load"), Some(&nothing)).await.status, 200);
+    assert_eq!(setup.app.request("POST", &format!("/api/session/{id}/kill"), Some(&nothing)).await.status, 200);
+    assert_eq!(setup.app.request("POST", &format!("/api/session/{id}/load"), Some(&nothing)).await.status, 200);
     screen.converse(&mut window, "say:and on").await;
-    assert_eq!(screen.said(), ["over http", "and on"]);
+    assert_eq!(screen.answers(), ["over http", "and on"]);
 
-    let missing = desk.app.request("GET", "/api/session/list", None).await;
+    let missing = setup.app.request("GET", "/api/session/list", None).await;
     assert_eq!((missing.status, &missing.json()["error"]["code"]), (400, &"PROJECT_ID_REQUIRED".into()));
     for (method, path) in [("GET", "status"), ("POST", "send"), ("POST", "cancel"), ("POST", "kill"), ("POST", "load")]
     {
         let body = (method == "POST").then(|| serde_json::json!({"content": "x"}));
-        let answer = desk.app.request(method, &format!("/api/session/codex:nobody/{path}"), body.as_ref()).await;
+        let answer = setup.app.request(method, &format!("/api/session/codex:nobody/{path}"), body.as_ref()).await;
         assert_eq!((answer.status, &answer.json()["error"]["code"]), (404, &"SESSION_NOT_FOUND".into()), "{path}");
     }
-    let body = serde_json::json!({"cliType": "nobody", "projectId": desk.project});
-    let refused = desk.app.request("POST", "/api/session/create", Some(&body)).await;
+    let body = serde_json::json!({"cliType": "nobody", "projectId": setup.project});
+    let refused = setup.app.request("POST", "/api/session/create", Some(&body)).await;
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &"UNSUPPORTED_CLI_TYPE".into()));
 }
 
 #[tokio::test]
 async fn a_removed_project_stops_its_turns_and_has_its_sessions_again_when_it_is_restored() {
-    let desk = Desk::start().await;
-    let (mut window, session_id, mut screen) = desk.begin("codex").await;
-    screen.send_until_said(&mut window, "say:one \nhold:never\nsay:two", "one ").await;
-    let mut other = desk.app.window().await;
-    other.call(&ClientMessage::ProjectRemove { project_id: desk.project.clone() }).await;
+    let setup = TestSetup::start().await;
+    let (mut window, session_id, mut screen) = setup.begin("codex").await;
+    screen.send_until_answer(&mut window, "say:one \nhold:never\nsay:two", "one ").await;
+    let mut other = setup.app.window().await;
+    other.call(&ClientMessage::ProjectRemove { project_id: setup.project.clone() }).await;
     screen.until_turn_end(&mut window).await;
-    assert_eq!(screen.said(), ["one "]);
-    other.call(&ClientMessage::ProjectRestore { project_id: desk.project.clone() }).await;
+    assert_eq!(screen.answers(), ["one "]);
+    other.call(&ClientMessage::ProjectRestore { project_id: setup.project.clone() }).await;
     let answer = window.call(&ClientMessage::SessionOpen { session_id: session_id.clone(), since: None }).await;
     let ServerMessage::SessionHistory { turns, .. } = answer else { panic!("{answer:?}") };
     assert_eq!(turns.last().unwrap().status, protocol::TurnRecordStatus::Cancelled);

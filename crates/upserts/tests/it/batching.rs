@@ -7,9 +7,9 @@ use crate::turn::*;
 /// Lengths in tokens at which a message of single tokens is emitted.
 fn emitted_at(count: usize) -> Vec<usize> {
     let mut turn = Turn::batched();
-    turn.say([message("m")]);
+    turn.send([message("m")]);
     for _ in 0..count {
-        turn.say([delta("m", &tokens(1))]);
+        turn.send([delta("m", &tokens(1))]);
     }
     turn.items().into_iter().map(|update| estimate_tokens(text(update).len())).collect()
 }
@@ -33,24 +33,24 @@ fn later_emissions_are_further_apart() {
 #[test]
 fn a_threshold_that_is_only_reached_emits_nothing() {
     let mut turn = Turn::batched();
-    turn.say([message("m"), delta("m", &tokens(10))]);
-    assert_eq!(turn.said(), [""; 0]);
-    turn.say([delta("m", "abc")]);
-    assert_eq!(turn.said(), [""; 0], "three bytes are not yet a token");
-    turn.say([delta("m", " ")]);
-    assert_eq!(turn.said().len(), 1);
+    turn.send([message("m"), delta("m", &tokens(10))]);
+    assert_eq!(turn.emitted(), [""; 0]);
+    turn.send([delta("m", "abc")]);
+    assert_eq!(turn.emitted(), [""; 0], "three bytes are not yet a token");
+    turn.send([delta("m", " ")]);
+    assert_eq!(turn.emitted().len(), 1);
 }
 
 /// TC-5.2d.
 #[test]
 fn one_big_delta_emits_once_and_moves_past_every_threshold_it_crossed() {
     let mut turn = Turn::batched();
-    turn.say([message("m"), delta("m", &tokens(41))]);
-    assert_eq!(turn.said().len(), 1);
-    turn.say([delta("m", &tokens(80))]);
-    assert_eq!(turn.said().len(), 1, "10, 20 and 40 are behind; 80 is the threshold now");
-    turn.say([delta("m", &tokens(1))]);
-    assert_eq!(turn.said().len(), 2);
+    turn.send([message("m"), delta("m", &tokens(41))]);
+    assert_eq!(turn.emitted().len(), 1);
+    turn.send([delta("m", &tokens(80))]);
+    assert_eq!(turn.emitted().len(), 1, "10, 20 and 40 are behind; 80 is the threshold now");
+    turn.send([delta("m", &tokens(1))]);
+    assert_eq!(turn.emitted().len(), 2);
 }
 
 /// TC-5.2e.
@@ -73,29 +73,29 @@ fn the_default_gradient_is_10_20_40_80_120_with_a_timeout_of_a_second() {
 #[test]
 fn text_that_stays_below_the_threshold_goes_out_after_the_timeout() {
     let mut turn = Turn::batched();
-    turn.say([message("m")]);
+    turn.send([message("m")]);
     assert_eq!(turn.processor.deadline(), None);
-    turn.wait(200).say([delta("m", "hello")]);
+    turn.wait(200).send([delta("m", "hello")]);
     assert_eq!(turn.processor.deadline().unwrap().as_millis(), 1200);
-    assert_eq!(turn.wait(999).said(), [""; 0]);
-    assert_eq!(turn.wait(1).said(), ["m create hello"]);
+    assert_eq!(turn.wait(999).emitted(), [""; 0]);
+    assert_eq!(turn.wait(1).emitted(), ["m create hello"]);
     assert_eq!(turn.processor.deadline(), None);
-    assert_eq!(turn.wait(5000).said(), ["m create hello"], "nothing new, nothing said");
+    assert_eq!(turn.wait(5000).emitted(), ["m create hello"], "nothing new, nothing emitted");
 }
 
 #[test]
 fn a_trickle_of_text_does_not_put_the_timeout_off() {
     let mut turn = Turn::batched();
-    turn.say([message("m"), delta("m", "a")]).wait(600).say([delta("m", "b")]);
-    assert_eq!(turn.wait(400).said(), ["m create ab"]);
+    turn.send([message("m"), delta("m", "a")]).wait(600).send([delta("m", "b")]);
+    assert_eq!(turn.wait(400).emitted(), ["m create ab"]);
 }
 
 #[test]
-fn a_flush_by_timeout_starts_the_count_anew_at_the_same_threshold() {
+fn a_flush_by_timeout_restarts_the_count_at_the_same_threshold() {
     let mut turn = Turn::batched();
-    turn.say([message("m"), delta("m", &tokens(5))]).wait(1000);
-    turn.say([delta("m", &tokens(10))]);
-    assert_eq!(turn.said().len(), 1);
-    turn.say([delta("m", &tokens(1))]);
-    assert_eq!(turn.said().len(), 2);
+    turn.send([message("m"), delta("m", &tokens(5))]).wait(1000);
+    turn.send([delta("m", &tokens(10))]);
+    assert_eq!(turn.emitted().len(), 1);
+    turn.send([delta("m", &tokens(1))]);
+    assert_eq!(turn.emitted().len(), 2);
 }

@@ -12,7 +12,7 @@ use crate::turn::*;
 #[test]
 fn what_is_buffered_when_the_turn_is_torn_down_goes_out_as_an_error() {
     let mut turn = Turn::batched();
-    turn.say([started(), message("m"), delta("m", "half a sen")]);
+    turn.send([started(), message("m"), delta("m", "half a sen")]);
     assert_eq!(turn.news(), ["turn started"]);
     turn.abort("PROCESS_CRASH", "Codex stopped unexpectedly");
     let upsert = turn.last("m").to_upsert();
@@ -25,10 +25,10 @@ fn what_is_buffered_when_the_turn_is_torn_down_goes_out_as_an_error() {
 #[test]
 fn a_turn_that_fails_by_itself_settles_its_open_items_as_errors_and_leaves_the_rest() {
     let mut turn = Turn::live();
-    turn.say([message("m"), delta("m", "fine"), message_done("m", "fine"), message("n"), delta("n", "cut of")]);
-    turn.say([failed("OVERLOADED", "Try later")]);
+    turn.send([message("m"), delta("m", "fine"), message_done("m", "fine"), message("n"), delta("n", "cut of")]);
+    turn.send([failed("OVERLOADED", "Try later")]);
     assert_eq!(
-        turn.said()[1..],
+        turn.emitted()[1..],
         ["m complete fine", "n create cut of", "n error cut of", "turn error OVERLOADED Try later"]
     );
 }
@@ -37,8 +37,8 @@ fn a_turn_that_fails_by_itself_settles_its_open_items_as_errors_and_leaves_the_r
 #[test]
 fn an_empty_item_is_one_complete_with_no_text() {
     for mut turn in [Turn::batched(), Turn::live()] {
-        turn.say([message("m"), message_done("m", "")]).wait(5000);
-        assert_eq!(turn.said(), ["m complete"]);
+        turn.send([message("m"), message_done("m", "")]).wait(5000);
+        assert_eq!(turn.emitted(), ["m complete"]);
     }
 }
 
@@ -46,10 +46,10 @@ fn an_empty_item_is_one_complete_with_no_text() {
 #[test]
 fn a_cancelled_item_that_nobody_saw_is_never_shown() {
     let mut turn = Turn::batched();
-    turn.say([message("m"), delta("m", "never mind"), item_cancelled("m"), delta("m", "!"), message_done("m", "?")]);
-    turn.say([invoke("c", "c", "Bash")]).taken.clear();
-    turn.say([completed()]).wait(5000);
-    assert_eq!(turn.said(), ["c complete", "turn completed"]);
+    turn.send([message("m"), delta("m", "never mind"), item_cancelled("m"), delta("m", "!"), message_done("m", "?")]);
+    turn.send([invoke("c", "c", "Bash")]).taken.clear();
+    turn.send([completed()]).wait(5000);
+    assert_eq!(turn.emitted(), ["c complete", "turn completed"]);
     assert!(turn.processor.is_finished());
 }
 
@@ -57,25 +57,25 @@ fn a_cancelled_item_that_nobody_saw_is_never_shown() {
 #[test]
 fn a_cancelled_turn_says_so_itself_and_labels_no_cancelled_item() {
     let mut turn = Turn::batched();
-    turn.say([started(), message("m"), delta("m", "one"), item_cancelled("m"), message("n"), item_cancelled("n")]);
-    turn.say([cancelled()]);
-    assert_eq!(turn.said(), ["turn started", "turn cancelled"]);
+    turn.send([started(), message("m"), delta("m", "one"), item_cancelled("m"), message("n"), item_cancelled("n")]);
+    turn.send([cancelled()]);
+    assert_eq!(turn.emitted(), ["turn started", "turn cancelled"]);
 }
 
 #[test]
 fn a_cancelled_turn_keeps_the_text_that_was_received() {
     let mut turn = Turn::batched();
-    turn.say([message("m"), delta("m", &tokens(11)), delta("m", "and a bit"), cancelled()]);
-    assert_eq!(turn.said()[1..], [format!("m complete {}and a bit", tokens(11)), "turn cancelled".into()]);
+    turn.send([message("m"), delta("m", &tokens(11)), delta("m", "and a bit"), cancelled()]);
+    assert_eq!(turn.emitted()[1..], [format!("m complete {}and a bit", tokens(11)), "turn cancelled".into()]);
 }
 
 #[test]
 fn a_cancelled_item_that_was_shown_ends_with_what_was_shown() {
     let mut turn = Turn::live();
-    turn.say([message("m"), delta("m", "shown"), delta("m", " not shown"), item_cancelled("m")]);
-    turn.say([delta("m", "!"), message_done("m", "?")]);
-    turn.say([invoke("c", "c", "Bash"), item_cancelled("c"), result("o", "c", "void", false)]).wait(4);
-    assert_eq!(turn.said(), ["m create shown", "m complete shown", "c create", "c complete"]);
+    turn.send([message("m"), delta("m", "shown"), delta("m", " not shown"), item_cancelled("m")]);
+    turn.send([delta("m", "!"), message_done("m", "?")]);
+    turn.send([invoke("c", "c", "Bash"), item_cancelled("c"), result("o", "c", "void", false)]).wait(4);
+    assert_eq!(turn.emitted(), ["m create shown", "m complete shown", "c create", "c complete"]);
     assert!(call(turn.last("c")).3);
 }
 
@@ -84,8 +84,8 @@ fn a_cancelled_item_that_was_shown_ends_with_what_was_shown() {
 fn a_failed_turn_is_a_turn_error_and_never_a_turn_complete() {
     let ends = |events: Vec<StreamPayload>| {
         let mut turn = Turn::batched();
-        turn.say(events);
-        turn.said()
+        turn.send(events);
+        turn.emitted()
     };
     let error_done = |reason: Option<&str>, detail: Option<(&str, &str)>| {
         StreamPayload::ResponseDone(ResponseDone {
@@ -112,24 +112,24 @@ fn a_failed_turn_is_a_turn_error_and_never_a_turn_complete() {
 fn what_a_turn_cost_is_passed_on() {
     let usage = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
     let mut turn = Turn::batched();
-    turn.say([StreamPayload::ResponseDone(ResponseDone {
+    turn.send([StreamPayload::ResponseDone(ResponseDone {
         status: ResponseStatus::Completed,
         finish_reason: None,
         error: None,
         usage: Some(usage),
     })]);
-    let Emission::Turn(TurnEvent::TurnComplete { usage: said, .. }) = &turn.taken[0] else { panic!() };
-    assert_eq!(*said, Some(usage));
+    let Emission::Turn(TurnEvent::TurnComplete { usage: emitted, .. }) = &turn.taken[0] else { panic!() };
+    assert_eq!(*emitted, Some(usage));
 }
 
 #[test]
 fn an_item_that_fails_alone_is_an_error_and_the_turn_goes_on() {
     let mut turn = Turn::live();
-    turn.say([message("m"), delta("m", "some"), item_failed("m", "REFUSED", "no")]);
-    turn.say([invoke("c", "c", "Bash"), item_failed("c", "TOOL", "bad"), item_failed("x", "LOST", "who?")]);
-    turn.say([message("n"), delta("n", "on"), completed()]);
+    turn.send([message("m"), delta("m", "some"), item_failed("m", "REFUSED", "no")]);
+    turn.send([invoke("c", "c", "Bash"), item_failed("c", "TOOL", "bad"), item_failed("x", "LOST", "who?")]);
+    turn.send([message("n"), delta("n", "on"), completed()]);
     assert_eq!(
-        turn.said(),
+        turn.emitted(),
         [
             "m create some",
             "m error some",
@@ -147,7 +147,7 @@ fn an_item_that_fails_alone_is_an_error_and_the_turn_goes_on() {
 #[test]
 fn a_flood_ends_the_turn_with_an_error_and_keeps_what_came_before() {
     let mut turn = Turn::new(UpsertConfig { turn_bytes_max: 1024 * 1024, ..UpsertConfig::live() });
-    turn.say([started(), message("m"), delta("m", "kept")]);
+    turn.send([started(), message("m"), delta("m", "kept")]);
     for _ in 0..20 {
         turn.hold([delta("m", &"x".repeat(100_000))]);
     }
@@ -155,22 +155,22 @@ fn a_flood_ends_the_turn_with_an_error_and_keeps_what_came_before() {
     let text_bytes = text(turn.last("m")).len();
     assert!((900_000..=1024 * 1024).contains(&text_bytes), "{text_bytes}");
     assert_eq!(turn.last("m").status, UpsertStatus::Error);
-    let said = turn.said();
+    let emitted = turn.emitted();
     assert_eq!(
-        said.last().unwrap(),
+        emitted.last().unwrap(),
         "turn error AGENT_PROTOCOL_ERROR The agent sent more than 1 MiB in one turn and was stopped. The rest is not shown."
     );
     assert!(turn.processor.is_finished());
 }
 
-/// A turn that may bring little, told the same kind of thing again and again.
+/// A turn that may bring little, sent the same kind of event again and again.
 fn flooded_by(event: impl Fn(usize) -> StreamPayload) -> bool {
     let mut turn = Turn::new(UpsertConfig { turn_bytes_max: 1024 * 1024, ..UpsertConfig::live() });
     for number in 0..2000 {
         turn.hold([event(number)]);
     }
     turn.take();
-    turn.said().iter().any(|line| line.starts_with("turn error AGENT_PROTOCOL_ERROR The agent sent more"))
+    turn.emitted().iter().any(|line| line.starts_with("turn error AGENT_PROTOCOL_ERROR The agent sent more"))
 }
 
 fn showing(id: &str, text: String) -> StreamPayload {

@@ -10,9 +10,9 @@ use crate::turn::*;
 fn a_message_is_created_with_its_first_text_and_completed_with_all_of_it() {
     let mut turn = Turn::batched();
     let first = tokens(11);
-    turn.say([started(), message("m"), delta("m", &first), delta("m", "end"), message_done("m", ""), completed()]);
+    turn.send([started(), message("m"), delta("m", &first), delta("m", "end"), message_done("m", ""), completed()]);
     assert_eq!(
-        turn.said(),
+        turn.emitted(),
         [
             "turn started".to_owned(),
             format!("m create {}", first.trim_end()),
@@ -26,9 +26,9 @@ fn a_message_is_created_with_its_first_text_and_completed_with_all_of_it() {
 #[test]
 fn every_emission_carries_the_whole_text() {
     let mut turn = Turn::batched();
-    turn.say([message("m")]);
+    turn.send([message("m")]);
     for _ in 0..100 {
-        turn.say([delta("m", &tokens(1))]);
+        turn.send([delta("m", &tokens(1))]);
     }
     let lengths: Vec<usize> = turn.items().into_iter().map(|update| text(update).len() / 4).collect();
     assert_eq!(lengths, [11, 32, 73], "each holds all tokens so far, not those since the one before");
@@ -38,7 +38,7 @@ fn every_emission_carries_the_whole_text() {
 #[test]
 fn reasoning_becomes_thinking_under_its_providers_name() {
     let mut turn = Turn::batched();
-    turn.say([started(), thought("r"), delta("r", &tokens(11)), delta("r", "so"), thought_done("r", ""), completed()]);
+    turn.send([started(), thought("r"), delta("r", &tokens(11)), delta("r", "so"), thought_done("r", ""), completed()]);
     let items = turn.items();
     let ItemBody::Thinking { text, provider_id } = &items[0].body else { panic!("{items:?}") };
     assert_eq!((text.to_string(), &**provider_id), (tokens(11), "openai"));
@@ -50,7 +50,7 @@ fn reasoning_becomes_thinking_under_its_providers_name() {
 #[test]
 fn ids_and_both_times_survive_to_the_upsert() {
     let mut turn = Turn::live();
-    turn.wait(500).say([started(), message("m"), delta("m", "hello")]);
+    turn.wait(500).send([started(), message("m"), delta("m", "hello")]);
     let upsert = turn.last("m").to_upsert();
     assert_eq!((upsert.turn_id, upsert.session_id, upsert.item_id), (turn_id(), Some(session_id()), item_id("m")));
     assert_eq!(upsert.source_timestamp, Timestamp::from_unix_ms(3), "the time of the delta");
@@ -63,18 +63,18 @@ fn ids_and_both_times_survive_to_the_upsert() {
 fn the_users_own_message_opens_the_turn_with_its_origin() {
     let mut turn = Turn::live();
     let question = protocol::FinalItem::Message { content: "why?".into(), origin: Origin::User };
-    turn.say([done("u", question), started()]);
-    assert_eq!(turn.said(), ["u complete why?", "turn started"]);
+    turn.send([done("u", question), started()]);
+    assert_eq!(turn.emitted(), ["u complete why?", "turn started"]);
     assert!(matches!(turn.last("u").body, ItemBody::Message { origin: Origin::User, .. }));
 }
 
 #[test]
 fn whatever_begins_closes_the_text_before_it() {
     let mut turn = Turn::live();
-    turn.say([thought("r"), delta("r", "hm"), message("m"), delta("m", "first"), invoke("c", "c", "Bash")]);
-    turn.say([message("n"), delta("n", "second")]);
+    turn.send([thought("r"), delta("r", "hm"), message("m"), delta("m", "first"), invoke("c", "c", "Bash")]);
+    turn.send([message("n"), delta("n", "second")]);
     assert_eq!(
-        turn.said(),
+        turn.emitted(),
         ["r create hm", "r complete hm", "m create first", "m complete first", "c create", "n create second"]
     );
 }
@@ -82,10 +82,10 @@ fn whatever_begins_closes_the_text_before_it() {
 #[test]
 fn text_after_a_tool_call_is_a_new_item_even_under_the_old_id() {
     let mut turn = Turn::live();
-    turn.say([message("m"), delta("m", "before "), invoke("c", "c", "Bash"), delta("m", "after")]);
-    turn.say([message_done("m", "before after"), completed()]);
+    turn.send([message("m"), delta("m", "before "), invoke("c", "c", "Bash"), delta("m", "after")]);
+    turn.send([message_done("m", "before after"), completed()]);
     assert_eq!(
-        turn.said(),
+        turn.emitted(),
         [
             "m create before",
             "m complete before",
@@ -101,8 +101,8 @@ fn text_after_a_tool_call_is_a_new_item_even_under_the_old_id() {
 #[test]
 fn a_final_text_that_extends_the_stream_continues_it_and_another_replaces_it() {
     let mut turn = Turn::live();
-    turn.say([message("m"), delta("m", "Hel"), message_done("m", "Hello")]);
-    turn.say([message("n"), delta("n", "Hel"), message_done("n", "Good day")]);
+    turn.send([message("m"), delta("m", "Hel"), message_done("m", "Hello")]);
+    turn.send([message("n"), delta("n", "Hel"), message_done("n", "Good day")]);
     let items = turn.items();
     let texts: Vec<_> = items.iter().map(|update| update.body.text().unwrap()).collect();
     assert_eq!((texts[1], texts[3]), (&"Hello".into(), &"Good day".into()));
@@ -112,14 +112,14 @@ fn a_final_text_that_extends_the_stream_continues_it_and_another_replaces_it() {
 }
 
 #[test]
-fn history_says_each_item_once_as_what_it_became() {
+fn history_emits_each_item_once_as_what_it_became() {
     let mut turn = Turn::new(UpsertConfig::history());
-    turn.say([started(), message("m"), delta("m", "one"), invoke("c", "c", "Read"), message("n"), delta("n", "two")]);
-    assert_eq!(turn.said(), ["turn started"]);
+    turn.send([started(), message("m"), delta("m", "one"), invoke("c", "c", "Read"), message("n"), delta("n", "two")]);
+    assert_eq!(turn.emitted(), ["turn started"]);
     assert_eq!(turn.processor.deadline(), None);
-    turn.say([result("o", "c", "found", false), completed()]);
+    turn.send([result("o", "c", "found", false), completed()]);
     assert_eq!(turn.news(), ["turn started", "m complete one", "c complete found", "n complete two", "turn completed"]);
-    turn.say([message_done("late", "and more")]);
+    turn.send([message_done("late", "and more")]);
     assert_eq!(turn.news(), ["late complete and more"]);
     assert!(turn.processor.is_finished());
 }

@@ -13,9 +13,9 @@ use upserts::{Emission, ItemBody, ItemUpdate, Moment, UpsertConfig, UpsertProces
 
 use crate::turn::*;
 
-/// Something an agent says. Ids are few, so that everything meets everything.
+/// An event of an agent. Ids are few, so that everything meets everything.
 #[derive(Clone, Debug)]
-enum Word {
+enum Event {
     Start { id: u8, kind: ItemType, parent: Option<u8>, content: Option<String> },
     Delta { id: u8, content: String },
     Progress { id: u8, title: u8 },
@@ -34,7 +34,7 @@ fn name(id: u8) -> String {
     format!("i{id}")
 }
 
-impl Word {
+impl Event {
     fn payload(&self) -> StreamPayload {
         match self {
             Self::Start { id, kind, parent, content } => StreamPayload::ItemStart(ItemStart {
@@ -96,40 +96,40 @@ fn id() -> std::ops::Range<u8> {
     0..6
 }
 
-fn word() -> impl Strategy<Value = Word> {
+fn event() -> impl Strategy<Value = Event> {
     let parent = prop_oneof![2 => Just(None), 1 => id().prop_map(Some)];
     prop_oneof![
         6 => (id(), kind(), parent, proptest::option::of(content()))
-            .prop_map(|(id, kind, parent, content)| Word::Start { id, kind, parent, content }),
-        12 => (id(), content()).prop_map(|(id, content)| Word::Delta { id, content }),
-        2 => (id(), content()).prop_map(|(id, content)| Word::MessageDone { id, content }),
-        1 => (id(), content()).prop_map(|(id, content)| Word::ThoughtDone { id, content }),
-        2 => (id(), any::<bool>()).prop_map(|(id, arguments)| Word::Invoked { id, arguments }),
-        2 => (id(), 0..4u8, content()).prop_map(|(id, call, output)| Word::Result { id, call, output }),
-        1 => id().prop_map(|id| Word::Failed { id }),
-        1 => Just(Word::TurnStart),
-        1 => (id(), id()).prop_map(|(id, title)| Word::Progress { id, title }),
+            .prop_map(|(id, kind, parent, content)| Event::Start { id, kind, parent, content }),
+        12 => (id(), content()).prop_map(|(id, content)| Event::Delta { id, content }),
+        2 => (id(), content()).prop_map(|(id, content)| Event::MessageDone { id, content }),
+        1 => (id(), content()).prop_map(|(id, content)| Event::ThoughtDone { id, content }),
+        2 => (id(), any::<bool>()).prop_map(|(id, arguments)| Event::Invoked { id, arguments }),
+        2 => (id(), 0..4u8, content()).prop_map(|(id, call, output)| Event::Result { id, call, output }),
+        1 => id().prop_map(|id| Event::Failed { id }),
+        1 => Just(Event::TurnStart),
+        1 => (id(), id()).prop_map(|(id, title)| Event::Progress { id, title }),
         1 => end(),
     ]
 }
 
-fn end() -> impl Strategy<Value = Word> {
+fn end() -> impl Strategy<Value = Event> {
     prop_oneof![
-        Just(Word::TurnEnd(ResponseStatus::Completed)),
-        Just(Word::TurnEnd(ResponseStatus::Cancelled)),
-        Just(Word::TurnEnd(ResponseStatus::Error)),
-        Just(Word::TurnFailed),
+        Just(Event::TurnEnd(ResponseStatus::Completed)),
+        Just(Event::TurnEnd(ResponseStatus::Cancelled)),
+        Just(Event::TurnEnd(ResponseStatus::Error)),
+        Just(Event::TurnFailed),
     ]
 }
 
-fn words() -> impl Strategy<Value = Vec<Word>> {
-    proptest::collection::vec(word(), 0..40)
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    proptest::collection::vec(event(), 0..40)
 }
 
-/// Words among which items are also taken back.
-fn words_with_cancels() -> impl Strategy<Value = Vec<Word>> {
-    let word = prop_oneof![8 => word(), 1 => id().prop_map(|id| Word::Cancelled { id })];
-    proptest::collection::vec(word, 0..40)
+/// Events among which items are also taken back.
+fn events_with_cancels() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![8 => event(), 1 => id().prop_map(|id| Event::Cancelled { id })];
+    proptest::collection::vec(event, 0..40)
 }
 
 fn config() -> impl Strategy<Value = UpsertConfig> {
@@ -139,22 +139,22 @@ fn config() -> impl Strategy<Value = UpsertConfig> {
 /// Emissions with the time at which each was taken.
 type Taken = Vec<(Duration, Emission)>;
 
-/// Says all words; `rhythm` gives, again and again, the milliseconds that pass after a word and whether the way is free then. At the
-/// end the source goes away. A word's timestamp is its number, however it was cut.
-fn run(config: UpsertConfig, words: &[(usize, Word)], rhythm: &[(u8, bool)]) -> (UpsertProcessor, Taken) {
+/// Sends all events; `rhythm` gives, again and again, the milliseconds that pass after an event and whether the way is
+/// free then. At the end the source goes away. An event's timestamp is its number, however it was cut.
+fn run(config: UpsertConfig, events: &[(usize, Event)], rhythm: &[(u8, bool)]) -> (UpsertProcessor, Taken) {
     let mut processor = UpsertProcessor::new(config, session_id(), turn_id());
     let mut taken = Vec::new();
     let mut elapsed = Duration::ZERO;
     let wall = Timestamp::from_unix_ms(99);
-    for (position, (number, word)) in words.iter().enumerate() {
-        let event = StreamEvent {
+    for (position, (number, event)) in events.iter().enumerate() {
+        let stream_event = StreamEvent {
             event_id: EventId::parse("e").unwrap(),
             timestamp: Timestamp::from_unix_ms(*number as i64),
             turn_id: turn_id(),
             session_id: session_id(),
-            payload: word.payload(),
+            payload: event.payload(),
         };
-        processor.push(event, Moment { wall, elapsed });
+        processor.push(stream_event, Moment { wall, elapsed });
         let (pause_ms, free) = rhythm[position % rhythm.len()];
         elapsed += Duration::from_millis(pause_ms.into());
         if free {
@@ -167,8 +167,8 @@ fn run(config: UpsertConfig, words: &[(usize, Word)], rhythm: &[(u8, bool)]) -> 
     (processor, taken)
 }
 
-fn numbered(words: &[Word]) -> Vec<(usize, Word)> {
-    words.iter().cloned().enumerate().collect()
+fn numbered(events: &[Event]) -> Vec<(usize, Event)> {
+    events.iter().cloned().enumerate().collect()
 }
 
 fn updates(taken: &Taken) -> Vec<(Duration, &ItemUpdate)> {
@@ -209,13 +209,13 @@ fn rhythm() -> impl Strategy<Value = Vec<(u8, bool)>> {
 proptest! {
     #[test]
     fn the_outcome_depends_neither_on_chunks_nor_on_time_nor_on_the_configuration(
-        words in words(), cuts in proptest::collection::vec(0..20usize, 40), config in config(), rhythm in rhythm()
+        events in events(), cuts in proptest::collection::vec(0..20usize, 40), config in config(), rhythm in rhythm()
     ) {
-        let (_, whole) = run(UpsertConfig::history(), &numbered(&words), &[(0, false)]);
-        let chunked: Vec<_> = words
+        let (_, whole) = run(UpsertConfig::history(), &numbered(&events), &[(0, false)]);
+        let chunked: Vec<_> = events
             .iter()
             .enumerate()
-            .flat_map(|(number, word)| word.cut(cuts[number]).into_iter().map(move |piece| (number, piece)))
+            .flat_map(|(number, event)| event.cut(cuts[number]).into_iter().map(move |piece| (number, piece)))
             .collect();
         let (_, taken) = run(config, &chunked, &rhythm);
         prop_assert_eq!(finals(&taken), finals(&whole), "same items, same order, same last states");
@@ -224,9 +224,9 @@ proptest! {
 
     #[test]
     fn every_item_ends_settled_and_the_turn_ends_once(
-        words in words_with_cancels(), config in config(), rhythm in rhythm()
+        events in events_with_cancels(), config in config(), rhythm in rhythm()
     ) {
-        let (processor, taken) = run(config, &numbered(&words), &rhythm);
+        let (processor, taken) = run(config, &numbered(&events), &rhythm);
         for update in finals(&taken) {
             prop_assert!(update.status.is_final(), "{update:?}");
             prop_assert_eq!(update.error.is_some(), update.status == UpsertStatus::Error);
@@ -239,9 +239,9 @@ proptest! {
 
     #[test]
     fn each_item_is_created_once_then_updated_then_final(
-        words in words_with_cancels(), config in config(), rhythm in rhythm()
+        events in events_with_cancels(), config in config(), rhythm in rhythm()
     ) {
-        let (_, taken) = run(config, &numbered(&words), &rhythm);
+        let (_, taken) = run(config, &numbered(&events), &rhythm);
         let mut last: HashMap<_, UpsertStatus> = HashMap::new();
         for (_, update) in updates(&taken) {
             let before = last.insert(update.item_id.clone(), update.status);
@@ -257,10 +257,10 @@ proptest! {
 
     #[test]
     fn a_reader_that_asks_only_for_the_rest_has_the_whole_text(
-        words in words_with_cancels(), rhythm in rhythm(), live in any::<bool>()
+        events in events_with_cancels(), rhythm in rhythm(), live in any::<bool>()
     ) {
         let config = if live { UpsertConfig::live() } else { UpsertConfig::default() };
-        let (_, taken) = run(config, &numbered(&words), &rhythm);
+        let (_, taken) = run(config, &numbered(&events), &rhythm);
         let mut known: HashMap<_, (ItemUpdate, String, Vec<u16>)> = HashMap::new();
         for (_, update) in updates(&taken) {
             let Some(text) = update.body.text() else { continue };
@@ -293,25 +293,25 @@ proptest! {
     }
 
     #[test]
-    fn no_text_that_was_received_is_lost(words in words(), config in config(), rhythm in rhythm()) {
-        // Every delta gets a mark of its own; nothing else says anything, so nothing may replace them.
-        let marked: Vec<Word> = words
+    fn no_text_that_was_received_is_lost(events in events(), config in config(), rhythm in rhythm()) {
+        // Every delta gets a mark of its own; nothing else has a text, so nothing may replace them.
+        let marked: Vec<Event> = events
             .into_iter()
             .enumerate()
-            .map(|(number, word)| match word {
-                Word::Delta { id, .. } => Word::Delta { id, content: format!("<{number}>") },
-                Word::Start { id, kind, parent, .. } => Word::Start { id, kind, parent, content: None },
-                Word::MessageDone { id, .. } => Word::MessageDone { id, content: String::new() },
-                Word::ThoughtDone { id, .. } => Word::ThoughtDone { id, content: String::new() },
-                Word::Invoked { id, .. } => Word::Invoked { id, arguments: false },
-                Word::Result { id, call, .. } => Word::Result { id, call, output: String::new() },
+            .map(|(number, event)| match event {
+                Event::Delta { id, .. } => Event::Delta { id, content: format!("<{number}>") },
+                Event::Start { id, kind, parent, .. } => Event::Start { id, kind, parent, content: None },
+                Event::MessageDone { id, .. } => Event::MessageDone { id, content: String::new() },
+                Event::ThoughtDone { id, .. } => Event::ThoughtDone { id, content: String::new() },
+                Event::Invoked { id, .. } => Event::Invoked { id, arguments: false },
+                Event::Result { id, call, .. } => Event::Result { id, call, output: String::new() },
                 other => other,
             })
             .collect();
         let (_, taken) = run(config, &numbered(&marked), &rhythm);
         let shown: String = finals(&taken).iter().map(all_text).collect();
-        for (number, word) in marked.iter().enumerate() {
-            if matches!(word, Word::Delta { .. }) {
+        for (number, event) in marked.iter().enumerate() {
+            if matches!(event, Event::Delta { .. }) {
                 let count = shown.matches(&format!("<{number}>")).count();
                 prop_assert_eq!(count, 1, "<{}> in {}", number, &shown);
             }
@@ -319,8 +319,8 @@ proptest! {
     }
 
     #[test]
-    fn live_no_item_exceeds_its_ceiling(words in words_with_cancels(), rhythm in rhythm()) {
-        let (_, taken) = run(UpsertConfig::live(), &numbered(&words), &rhythm);
+    fn live_no_item_exceeds_its_ceiling(events in events_with_cancels(), rhythm in rhythm()) {
+        let (_, taken) = run(UpsertConfig::live(), &numbered(&events), &rhythm);
         // An interval begins when an emission was due. One that was taken late may be followed sooner, but only one.
         let mut earlier: HashMap<_, Vec<Duration>> = HashMap::new();
         for (at, update) in updates(&taken) {

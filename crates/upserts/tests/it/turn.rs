@@ -1,4 +1,4 @@
-//! A turn under test: events are said in one word each, time is moved by hand.
+//! A turn under test: one short function for each event, and a clock that the test moves.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Turn {
         Moment { wall: Timestamp::from_unix_ms(1_000_000 + self.elapsed.as_millis() as i64), elapsed: self.elapsed }
     }
 
-    /// Says these things while the way is not free.
+    /// Sends these events while the way is not free.
     pub(crate) fn hold(&mut self, payloads: impl IntoIterator<Item = StreamPayload>) -> &mut Self {
         for payload in payloads {
             self.events += 1;
@@ -53,8 +53,8 @@ impl Turn {
         self
     }
 
-    /// Says these things while the way is free: what each makes due goes out before the next.
-    pub(crate) fn say(&mut self, payloads: impl IntoIterator<Item = StreamPayload>) -> &mut Self {
+    /// Sends these events while the way is free: what each makes due goes out before the next.
+    pub(crate) fn send(&mut self, payloads: impl IntoIterator<Item = StreamPayload>) -> &mut Self {
         for payload in payloads {
             self.hold([payload]).take();
         }
@@ -81,13 +81,13 @@ impl Turn {
     }
 
     /// Every emission of an item as `id status text`, every turn event by its type.
-    pub(crate) fn said(&self) -> Vec<String> {
+    pub(crate) fn emitted(&self) -> Vec<String> {
         self.taken.iter().map(line).collect()
     }
 
-    /// What was said since the last call.
+    /// What was emitted since the last call.
     pub(crate) fn news(&mut self) -> Vec<String> {
-        let lines = self.said();
+        let lines = self.emitted();
         self.taken.clear();
         lines
     }

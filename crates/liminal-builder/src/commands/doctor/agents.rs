@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use catalog::Visit;
+use catalog::Inspection;
 use protocol::AgentInfo;
 use providers::{Login, Provider, ProviderError};
 
@@ -14,7 +14,12 @@ use crate::settings::Agents;
 
 const AGENTS: &str = "Agents";
 
-pub(super) async fn look(settings: &Agents, visit: &Visit, start: bool, report: &mut Report) -> Result<(), Failure> {
+pub(super) async fn look(
+    settings: &Agents,
+    visit: &Inspection,
+    start: bool,
+    report: &mut Report,
+) -> Result<(), Failure> {
     // An empty directory to work in, which is also where the demo agent would keep its sessions.
     let scratch = match tempfile::tempdir() {
         Ok(scratch) => scratch,
@@ -23,40 +28,40 @@ pub(super) async fn look(settings: &Agents, visit: &Visit, start: bool, report: 
             return report.add(Finding::problem(AGENTS, format!("no temporary directory: {error}"), advice));
         }
     };
-    // What is wrong with agents.json has been said by now.
+    // What is wrong with agents.json has been reported by now.
     let registry = match agents::registry(settings, scratch.path(), visit.agents_file(), &mut Vec::new()) {
         Ok(registry) => registry,
-        Err(error) => return report.add(Finding::problem(AGENTS, format!("{error:#}"), "Mend that setting.")),
+        Err(error) => return report.add(Finding::problem(AGENTS, format!("{error:#}"), "Fix that setting.")),
     };
     // One after the other: several starting at once would make each other slow, and slow ones fail.
     for provider in registry.iter() {
-        let by_hand = agents::command_line(settings, visit.agents_file(), provider.cli_type());
-        report.add(examine(provider, scratch.path(), start, by_hand.as_deref()).await)?;
+        let command_line = agents::command_line(settings, visit.agents_file(), provider.cli_type());
+        report.add(examine(provider, scratch.path(), start, command_line.as_deref()).await)?;
     }
     Ok(())
 }
 
-async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool, by_hand: Option<&str>) -> Finding {
+async fn examine(provider: &Arc<dyn Provider>, directory: &Path, start: bool, command_line: Option<&str>) -> Finding {
     let info = provider.describe().await;
     if !info.installed || !start {
         return found(&info);
     }
-    let trial = provider.try_out(directory).await;
+    let probe = provider.probe(directory).await;
     provider.shutdown().await;
     let name = info.name.as_str();
     let program = info.program.as_deref().unwrap_or_default();
-    match trial {
-        Ok(trial) => {
-            let version = trial.version.or(info.version).map(|version| format!(" {version}")).unwrap_or_default();
+    match probe {
+        Ok(probe) => {
+            let version = probe.version.or(info.version).map(|version| format!(" {version}")).unwrap_or_default();
             let answers = format!("{program}{version} answers");
-            match trial.login {
+            match probe.login {
                 Login::Ready(Some(account)) => Finding::ok(name, format!("{answers}, logged in ({account})")),
                 Login::Ready(None) => Finding::ok(name, format!("{answers} and gives a session")),
                 Login::Unknown => Finding::ok(name, format!("{answers}; it does not say whether it is logged in")),
                 Login::Needed(advice) => Finding::problem(name, format!("{answers}, but is not logged in"), advice),
             }
         }
-        Err(error) => failed(name, by_hand.unwrap_or(program), &error),
+        Err(error) => failed(name, command_line.unwrap_or(program), &error),
     }
 }
 
@@ -77,13 +82,13 @@ fn found(info: &AgentInfo) -> Finding {
     match &info.install_hint {
         Some(hint) => Finding::note(&info.name, missing, hint),
         // Only an agent of agents.json comes without a hint: the user wants it.
-        None => Finding::problem(&info.name, missing, "Install it, or mend its command in agents.json."),
+        None => Finding::problem(&info.name, missing, "Install it, or fix its command in agents.json."),
     }
 }
 
-fn failed(name: &str, by_hand: &str, error: &ProviderError) -> Finding {
+fn failed(name: &str, command_line: &str, error: &ProviderError) -> Finding {
     let message = error.to_message();
-    let said = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
-    let advice = agents::advice(error, by_hand);
-    Finding::problem(name, format!("{}{said}", message.message), advice)
+    let detail = message.detail.map(|detail| format!("\n{detail}")).unwrap_or_default();
+    let advice = agents::advice(error, command_line);
+    Finding::problem(name, format!("{}{detail}", message.message), advice)
 }

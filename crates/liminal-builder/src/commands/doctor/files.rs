@@ -1,6 +1,6 @@
 //! The data directory, what is kept in it, and the secret.
 
-use catalog::{CatalogError, DirectoryState, DiskState, ListState, TokenState, Visit};
+use catalog::{CatalogError, DirectoryState, DiskState, Inspection, ListState, TokenState};
 use providers::acp::parse_agents;
 
 use super::Finding;
@@ -10,7 +10,7 @@ const DISK: &str = "Disk";
 const SECRET: &str = "Secret";
 const AGENTS_FILE: &str = "agents.json";
 
-pub(super) fn look(visit: &Visit) -> Vec<Finding> {
+pub(super) fn look(visit: &Inspection) -> Vec<Finding> {
     let mut findings = vec![directory(visit)];
     findings.extend(disk(visit));
     findings.extend(list(visit, "projects.json", visit.projects()));
@@ -20,7 +20,7 @@ pub(super) fn look(visit: &Visit) -> Vec<Finding> {
     findings
 }
 
-fn directory(visit: &Visit) -> Finding {
+fn directory(visit: &Inspection) -> Finding {
     let path = visit.dir().display();
     match visit.directory_state() {
         Ok(DirectoryState::Good) => Finding::ok(DATA, format!("{path}, for your eyes only")),
@@ -48,7 +48,7 @@ fn directory(visit: &Visit) -> Finding {
 }
 
 /// Only what the directory itself does not say already.
-fn disk(visit: &Visit) -> Option<Finding> {
+fn disk(visit: &Inspection) -> Option<Finding> {
     if matches!(visit.directory_state(), Err(_) | Ok(DirectoryState::NotADirectory | DirectoryState::NotWritable)) {
         return None;
     }
@@ -69,7 +69,7 @@ fn disk(visit: &Visit) -> Option<Finding> {
     })
 }
 
-fn list(visit: &Visit, name: &str, state: Result<ListState, CatalogError>) -> Option<Finding> {
+fn list(visit: &Inspection, name: &str, state: Result<ListState, CatalogError>) -> Option<Finding> {
     let path = visit.file(name);
     Some(match state {
         Ok(ListState::Missing) => return None,
@@ -87,17 +87,20 @@ fn list(visit: &Visit, name: &str, state: Result<ListState, CatalogError>) -> Op
         Ok(ListState::Damaged { reason }) => Finding::problem(
             name,
             format!("damaged: {reason}"),
-            format!("Mend {} by hand, or start: it is set aside then, and an empty list begun.", path.display()),
+            format!(
+                "Fix {} manually, or start: the file is then set aside, and the list starts empty.",
+                path.display()
+            ),
         ),
         Err(error) => unreadable(name, &error),
     })
 }
 
-fn agents_file(visit: &Visit) -> Vec<Finding> {
+fn agents_file(visit: &Inspection) -> Vec<Finding> {
     let path = visit.file(AGENTS_FILE);
     let unusable = |error: anyhow::Error| {
-        let mend = format!("Mend {}; until then none of its agents is offered.", path.display());
-        vec![Finding::problem(AGENTS_FILE, format!("{error:#}"), mend)]
+        let advice = format!("Fix {}; until then none of its agents is offered.", path.display());
+        vec![Finding::problem(AGENTS_FILE, format!("{error:#}"), advice)]
     };
     let text = match visit.agents_file() {
         Ok(None) => return Vec::new(),
@@ -109,26 +112,26 @@ fn agents_file(visit: &Visit) -> Vec<Finding> {
         Err(error) => return unusable(error.into()),
     };
     let mistake = |error| {
-        let mend = format!("Mend that entry of {} and restart; the others are offered.", path.display());
-        Finding::problem(AGENTS_FILE, format!("{error}"), mend)
+        let advice = format!("Fix that entry of {} and restart; the others are offered.", path.display());
+        Finding::problem(AGENTS_FILE, format!("{error}"), advice)
     };
     let names: Vec<_> = read.agents.iter().map(|agent| agent.name.as_str()).collect();
     let good = match names.is_empty() {
         false => Some(names.join(", ")),
         true => read.mistakes.is_empty().then(|| "no agents".to_owned()),
     };
-    let good = good.map(|words| Finding::ok(AGENTS_FILE, words));
+    let good = good.map(|text| Finding::ok(AGENTS_FILE, text));
     good.into_iter().chain(read.mistakes.into_iter().map(mistake)).collect()
 }
 
-fn secret(visit: &Visit) -> Finding {
+fn secret(visit: &Inspection) -> Finding {
     match visit.token_state() {
         Ok(TokenState::Good) => Finding::ok(SECRET, "in the file `token`, for your eyes only"),
         Ok(TokenState::Missing) => Finding::ok(SECRET, "is made at the first start"),
         Ok(TokenState::OpenToOthers { mode }) => Finding::problem(
             SECRET,
             format!("the file `token` can be read by others (mode {mode:o})"),
-            "Delete it and restart: a new one is made, and every browser is let in anew by the link.",
+            "Delete it and restart: a new one is made, and every browser needs the link again.",
         ),
         Ok(TokenState::Damaged) => Finding::problem(
             SECRET,

@@ -1,4 +1,4 @@
-//! `doctor`: is everything in order, and if not, what is to be done?
+//! `doctor`: checks whether everything works, and reports what to do if not.
 //!
 //! Comes in: the settings the server would start with. Goes out: one finding per line, and exit code 1 if one of them is
 //! a problem. A server that runs is asked what any page would ask, and its files are looked at, never changed; agents
@@ -11,7 +11,7 @@ mod system;
 
 use std::process::ExitCode;
 
-use catalog::Visit;
+use catalog::Inspection;
 use serde::Serialize;
 use serde_json::json;
 
@@ -67,7 +67,7 @@ impl Finding {
     }
 }
 
-pub(crate) async fn run(args: &Args, settings: &Settings, visit: &Visit) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(args: &Args, settings: &Settings, visit: &Inspection) -> Result<ExitCode, Failure> {
     let mut report = Report { as_json: args.json, findings: Vec::new() };
     report.add_all(files::look(visit))?;
     report.add(system::open_files(agent_process::reachable_open_files()))?;
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings, visit: &Visit) -> Resu
     report.end()
 }
 
-/// Tells each finding as it is made; as JSON, all at the end.
+/// Prints each finding at once; as JSON, all at the end.
 pub(crate) struct Report {
     as_json: bool,
     findings: Vec<Finding>,
@@ -123,7 +123,7 @@ impl Report {
     }
 }
 
-/// Agents are quoted here; what they say must not steer the terminal.
+/// The output of agents is quoted here; it must not control the terminal.
 fn indented(text: &str, indent: &str) -> String {
     harmless(text.trim()).replace('\n', indent)
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use catalog::Visit;
+use catalog::Inspection;
 use hyper::StatusCode;
 use protocol::http::HealthBody;
 
@@ -19,7 +19,7 @@ const PAGE: &str = "Page";
 /// A server that takes longer does not work.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-pub(super) async fn look(visit: &Visit, listening: &Listening) -> Vec<Finding> {
+pub(super) async fn look(visit: &Inspection, listening: &Listening) -> Vec<Finding> {
     match visit.server() {
         Ok(None) => {
             vec![Finding::note(SERVER, "not running", "Start it with `liminal-builder`."), port(listening).await]
@@ -44,8 +44,8 @@ async fn port(listening: &Listening) -> Finding {
         Ok(_) if address.port() == 0 => Finding::ok(PORT, format!("one of {} that is free", address.ip())),
         Ok(_) => Finding::ok(PORT, format!("{address} is free")),
         Err(error) => {
-            let words = format!("{error:#}");
-            let (what, advice) = words.split_once('\n').unwrap_or((&words, "Start with another --port or --host."));
+            let message = format!("{error:#}");
+            let (what, advice) = message.split_once('\n').unwrap_or((&message, "Start with another --port or --host."));
             Finding::problem(PORT, what, advice)
         }
     }

@@ -1,4 +1,4 @@
-//! The calls of one turn, found by their id: a long turn has thousands, and each is spoken of many times.
+//! The calls of one turn, found by their id: a long turn has thousands, and each gets many updates.
 
 use indexmap::IndexMap;
 use protocol::ItemId;
@@ -8,7 +8,7 @@ use crate::acp::tool::ToolState;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     by_id: IndexMap<ItemId, ToolState>,
-    /// How many have not ended: asked whenever something is heard.
+    /// How many have not ended: asked for every update.
     open: usize,
 }
 

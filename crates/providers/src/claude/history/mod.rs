@@ -1,78 +1,78 @@
-//! A session's past, read from Claude Code's own session file, without starting it.
+//! A session's history, read from Claude Code's own session file, without starting it.
 //!
-//! Comes in: where the program keeps its files, a project, a session. Goes out: [`History`], a stretch at a time from
-//! the end. `place` finds the file, `page` picks the entries of the conversation, and the translation of live lines
+//! Comes in: where the program keeps its files, a project, a session. Goes out: [`History`], a page at a time from the
+//! end. `location` finds the file, `page` picks the entries of the conversation, and the translation of live lines
 //! gives them their meaning. Kept out: writing; the file is the program's.
 
 mod backward;
+mod location;
 mod page;
-mod place;
 
-pub(super) use place::recent_directories;
+pub(super) use location::recent_directories;
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use protocol::{AgentSessionId, CliType, ItemId, SessionFacts, StreamEvent, Timestamp, TurnId, TurnRecord};
+use protocol::{AgentSessionId, SessionFacts, SessionId, StreamEvent, Timestamp, TurnId, TurnRecord};
 use serde::Deserialize;
 use serde_json::json as json_value;
-use upserts::{Emission, ItemUpdate, Moment, UpsertConfig, UpsertProcessor};
 
 use super::NAME;
-use super::translate::{Said, Source, Translator};
-use super::wire::{Block, Line};
+use super::translate::{LineSource, Translator, TranslatorOutput};
+use super::wire::{ClaudeLine, ContentBlock};
 use crate::json;
 use crate::provider::{History, HistoryCursor};
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadableLines;
 
-/// What is read of sub-agents for one stretch. Each is shown whole, as it was live, unless there is more than this of them.
+/// What is read of sub-agents for one page. Each is shown whole, as it was live, unless there is more than this of
+/// them.
 const SUB_AGENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Sub-agents of sub-agents are followed this far.
+/// Sub-agents of sub-agents are followed to this depth.
 const DEPTH_MAX: usize = 4;
 
 /// The file of one session.
 #[derive(Clone, Debug)]
 pub struct SessionFile {
     path: PathBuf,
-    cli_type: CliType,
-    id: AgentSessionId,
+    /// Our id, which the events carry.
+    id: SessionId,
+    agent_id: AgentSessionId,
 }
 
 impl SessionFile {
     /// None if the program has no such session in this project.
-    pub fn find(config_dir: &Path, project_dir: &Path, cli_type: &CliType, id: &AgentSessionId) -> Option<Self> {
-        let path = place::session_file(config_dir, project_dir, id)?;
-        Some(Self { path, cli_type: cli_type.clone(), id: id.clone() })
+    pub fn find(config_dir: &Path, project_dir: &Path, id: &SessionId, agent_id: &AgentSessionId) -> Option<Self> {
+        let path = location::session_file(config_dir, project_dir, agent_id)?;
+        Some(Self { path, id: id.clone(), agent_id: agent_id.clone() })
     }
 
     /// Any file, as the one of this session.
-    pub fn at(path: PathBuf, cli_type: CliType, id: AgentSessionId) -> Self {
-        Self { path, cli_type, id }
+    pub fn at(path: PathBuf, id: SessionId, agent_id: AgentSessionId) -> Self {
+        Self { path, id, agent_id }
     }
 
     /// The newest items before a cursor, or before the end. Blocks on the disk.
     pub fn read(&self, before: Option<&HistoryCursor>, items_max: usize) -> io::Result<History> {
         let file = File::open(&self.path)?;
         let page = page::read(&file, before.map(|cursor| cursor.0), items_max, false)?;
-        let mut replay = Replay::new(Translator::new(Source::File, self.cli_type.clone(), self.id.clone()));
+        let mut replay = HistoryReplay::new(Translator::new(LineSource::File, self.id.clone(), self.agent_id.clone()));
         let sub_agents = SubAgents::of(&self.path);
         if let Some(opening) = &page.within {
             let at = opening.timestamp.as_deref().and_then(Timestamp::parse).unwrap_or_default();
-            replay.hear(|translator, out| translator.within(TurnId::from_foreign(&opening.id), at, out));
+            replay.translate(|translator, out| translator.within(TurnId::from_foreign(&opening.id), at, out));
         }
         for entry in &page.entries {
             replay.entry(entry, None, &sub_agents, 0);
         }
-        replay.hear(|translator, out| translator.close_recorded_turn(out));
+        replay.translate(|translator, out| translator.close_recorded_turn(out));
         if page.goes_on {
-            // Its end is told with the stretch that has it.
+            // Its end comes with the page that has it.
             replay.turns.pop();
         }
         Ok(History {
-            items: replay.items,
+            events: replay.events,
             turns: replay.turns,
             facts: replay.facts,
             older: page.older.map(HistoryCursor),
@@ -81,35 +81,31 @@ impl SessionFile {
     }
 }
 
-/// Entries played through the translation and the processor of live turns.
-struct Replay {
+/// Entries played through the translation of live lines.
+struct HistoryReplay {
     translator: Translator,
-    processors: HashMap<TurnId, UpsertProcessor>,
-    items: Vec<ItemUpdate>,
-    places: HashMap<ItemId, usize>,
+    events: Vec<StreamEvent>,
     turns: Vec<TurnRecord>,
     facts: SessionFacts,
     sub_agents_bytes: usize,
-    reports: Unreadable,
+    reports: UnreadableLines,
 }
 
-impl Replay {
+impl HistoryReplay {
     fn new(translator: Translator) -> Self {
         Self {
             translator,
-            processors: HashMap::new(),
-            items: Vec::new(),
-            places: HashMap::new(),
+            events: Vec::new(),
             turns: Vec::new(),
             facts: SessionFacts::default(),
             sub_agents_bytes: 0,
-            reports: Unreadable::default(),
+            reports: UnreadableLines::default(),
         }
     }
 
     /// One entry, and after it the work of the sub-agents whose results it holds.
     fn entry(&mut self, entry: &[u8], parent: Option<&str>, sub_agents: &SubAgents, depth: usize) {
-        let mut line = match Line::parse(entry) {
+        let mut line = match ClaudeLine::parse(entry) {
             Ok(line) => line,
             Err(error) => {
                 tracing::debug!(%error, "an entry of a session file cannot be read");
@@ -117,20 +113,20 @@ impl Replay {
             }
         };
         let mut ended = Vec::new();
-        if let Line::User(message) | Line::Assistant(message) = &mut line {
+        if let ClaudeLine::User(message) | ClaudeLine::Assistant(message) = &mut line {
             message.is_sidechain = false;
             message.parent_tool_use_id = parent.map(str::to_owned);
             ended.extend(message.message.content.iter().filter_map(|block| match block {
-                Block::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
+                ContentBlock::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
                 _ => None,
             }));
         }
         let agent_id = match &line {
-            Line::User(message) => message.tool_use_result.as_ref().and_then(|result| result["agentId"].as_str()),
+            ClaudeLine::User(message) => message.tool_use_result.as_ref().and_then(|result| result["agentId"].as_str()),
             _ => None,
         };
         let files: Vec<_> = ended.iter().filter_map(|call| Some((call, sub_agents.file(call, agent_id)?))).collect();
-        self.hear(|translator, out| out.extend(translator.line(line, Timestamp::default())));
+        self.translate(|translator, out| out.extend(translator.line(line, Timestamp::default())));
         if depth < DEPTH_MAX {
             for (call, file) in &files {
                 self.sub_agent(call, file, sub_agents, depth + 1);
@@ -138,7 +134,7 @@ impl Replay {
         }
     }
 
-    /// Says in the place of an entry that it cannot be read, under the same id whenever the file is read.
+    /// A notice where an entry cannot be read, under the same id whenever the file is read.
     fn unreadable(&mut self, entry: &[u8]) {
         #[derive(Deserialize)]
         struct Name {
@@ -148,8 +144,10 @@ impl Replay {
         }
         let Ok(Name { uuid, timestamp }) = json::parse::<Name>(entry) else { return };
         let at = timestamp.as_deref().and_then(Timestamp::parse).unwrap_or_default();
-        if let Some(words) = self.reports.report(NAME, &String::from_utf8_lossy(entry)) {
-            self.hear(|translator, out| out.extend(translator.left_out(format!("{uuid}.unreadable"), &words, at)));
+        if let Some(message) = self.reports.report(NAME, &String::from_utf8_lossy(entry)) {
+            self.translate(|translator, out| {
+                out.extend(translator.left_out(format!("{uuid}.unreadable"), &message, at))
+            });
         }
     }
 
@@ -177,47 +175,30 @@ impl Replay {
         }
     }
 
-    /// Says in a sub-agent's place that something is missing there.
-    fn left_out(&mut self, call: &str, words: &str) {
-        let message = json_value!({"id": format!("{call}.left-out"), "content": [{"type": "text", "text": format!("*{words}*")}]});
+    /// A notice in a sub-agent's work that something is missing there.
+    fn left_out(&mut self, call: &str, text: &str) {
+        let content = json_value!([{"type": "text", "text": format!("*{text}*")}]);
+        let message = json_value!({"id": format!("{call}.left-out"), "content": content});
         let line = json_value!({"type": "assistant", "message": message, "parent_tool_use_id": call});
-        if let Ok(line) = Line::parse(line.to_string().as_bytes()) {
-            self.hear(|translator, out| out.extend(translator.line(line, Timestamp::default())));
+        if let Ok(line) = ClaudeLine::parse(line.to_string().as_bytes()) {
+            self.translate(|translator, out| out.extend(translator.line(line, Timestamp::default())));
         }
     }
 
-    fn hear(&mut self, say: impl FnOnce(&mut Translator, &mut Vec<Said>)) {
-        let mut said = Vec::new();
-        say(&mut self.translator, &mut said);
-        for said in said {
-            match said {
-                Said::Event(event) => self.event(event),
-                Said::TurnEnded(record) => {
+    fn translate(&mut self, step: impl FnOnce(&mut Translator, &mut Vec<TranslatorOutput>)) {
+        let mut outputs = Vec::new();
+        step(&mut self.translator, &mut outputs);
+        for output in outputs {
+            match output {
+                TranslatorOutput::Event(event) => self.events.push(event),
+                TranslatorOutput::TurnEnded(record) => {
                     if record.model_id.is_some() {
                         self.facts.model.clone_from(&record.model_id);
                     }
                     self.turns.push(record);
                 }
-                Said::Facts(facts) => self.facts.merge(facts),
+                TranslatorOutput::Facts(facts) => self.facts.merge(facts),
                 _ => {}
-            }
-        }
-    }
-
-    fn event(&mut self, event: StreamEvent) {
-        let moment = Moment { wall: SystemTime::now().into(), elapsed: Duration::ZERO };
-        let turn = event.turn_id.clone();
-        let new = || UpsertProcessor::new(UpsertConfig::history(), event.session_id.clone(), turn.clone());
-        let processor = self.processors.entry(turn.clone()).or_insert_with(new);
-        processor.push(event, moment);
-        for emission in processor.take(moment) {
-            let Emission::Item(item) = emission else { continue };
-            match self.places.get(&item.item_id) {
-                Some(place) => self.items[*place] = item,
-                None => {
-                    self.places.insert(item.item_id.clone(), self.items.len());
-                    self.items.push(item);
-                }
             }
         }
     }

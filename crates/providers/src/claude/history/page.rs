@@ -1,8 +1,8 @@
-//! Which entries of a session file make up a stretch of its conversation.
+//! Which entries of a session file make up a page of its conversation.
 //!
 //! Entries name the one before them. A file may hold branches: the conversation is the chain up from the last entry,
 //! and beside it the parallel tools of the messages on the chain. The file is read from its end only as far as needed,
-//! and a stretch begins where nothing is torn: at a message of the user, or at a message of the model.
+//! and a page begins where nothing is torn: at a message of the user, or at a message of the model.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,35 +16,36 @@ use super::backward::BackwardLines;
 use crate::claude::texts;
 use crate::json;
 
-/// A chain that breaks more often than this in one stretch is taken for ended.
+/// A chain that breaks more often than this in one page counts as ended.
 const BREAKS_MAX: usize = 64;
-/// Enough of a text to tell what it is.
+/// Enough of a text to see what it is.
 const START_CHARS: usize = 40;
 /// The line at a cursor is read in steps of this.
 const LINE_STEP_BYTES: usize = 64 * 1024;
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// A stretch ends here though it has fewer items than asked for: entries may hold pictures and whole files.
-const STRETCH_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// What may stand beside the chain between one entry and the one before it: parallel tools. More is a branch that was left.
+/// A page ends here though it has fewer items than asked for: entries may hold pictures and whole files.
+const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What may stand beside the chain between one entry and the one before it: parallel tools. More is an abandoned
+/// branch.
 const BESIDE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// An entry further up than this is not looked for: the chain is broken.
+/// An entry further up the file than this is not looked for: the chain is broken.
 const SEARCH_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
-/// A stretch of a conversation, oldest first.
+/// A page of a conversation, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct EntryPage {
     pub(super) entries: Vec<Vec<u8>>,
     /// Where older entries end; none at the beginning.
     pub(super) older: Option<u64>,
-    /// The turn the stretch begins in the middle of.
-    pub(super) within: Option<Opening>,
-    /// The stretch ends in the middle of a turn.
+    /// The turn that the page begins in the middle of.
+    pub(super) within: Option<TurnOpening>,
+    /// The page ends in the middle of a turn.
     pub(super) goes_on: bool,
 }
 
-/// How the turn began that a stretch cuts in two: by this entry of the user's, or this message of the model's.
+/// How the turn began that a page cuts in two: by this entry of the user's, or this message of the model's.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Opening {
+pub(super) struct TurnOpening {
     pub(super) id: String,
     pub(super) timestamp: Option<String>,
 }
@@ -52,7 +53,7 @@ pub(super) struct Opening {
 /// What decides about an entry, without its contents.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct EntryHead {
     r#type: String,
     #[serde(default)]
     uuid: Option<String>,
@@ -135,7 +136,7 @@ fn start_of(text: &str) -> String {
     text.trim_start().chars().take(START_CHARS).collect()
 }
 
-impl Head {
+impl EntryHead {
     fn parent(&self) -> Option<&str> {
         self.parent_uuid.as_deref().or(self.logical_parent_uuid.as_deref())
     }
@@ -166,29 +167,31 @@ impl Head {
         }
     }
 
-    /// Whether the translation may have something to say about it.
+    /// Whether the translation may make something of it.
     fn is_shown(&self) -> bool {
         matches!(self.r#type.as_str(), "user" | "assistant" | "system" | "attachment")
     }
 }
 
-struct Entry {
+struct FileEntry {
     offset: u64,
-    head: Head,
+    head: EntryHead,
     line: Vec<u8>,
 }
 
-/// The newest stretch before `before` with at least `items_min` items, or as much as should be held at once, or all
+/// The newest page before `before` with at least `items_min` items, or as much as should be held at once, or all
 /// there is.
-pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_agent: bool) -> io::Result<Page> {
+pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_agent: bool) -> io::Result<EntryPage> {
     let len = file.metadata()?.len();
-    // The file may have become shorter since.
+    // The file may have become shorter since the cursor was given out.
     let before = before.filter(|cursor| *cursor < len);
     let end = before.unwrap_or(len);
-    let mut walk = Walk::new(items_min);
+    let mut walk = ChainWalk::new(items_min);
     if let Some(cursor) = before
-        && let Some(next) = line_at(file, cursor)?.and_then(|line| json::parse::<Head>(&line).ok())
+        && let Some(next) = line_at(file, cursor)?.and_then(|line| json::parse::<EntryHead>(&line).ok())
     {
+        // The page continues the chain of the newer page: from the entry at the cursor up, not from the end of the
+        // file, which may belong to another branch.
         walk.goes_on = !next.is_prompt();
         walk.wanted = next.parent().map(str::to_owned);
     }
@@ -200,13 +203,15 @@ pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_ag
             if walk.is_beyond(offset) {
                 break;
             }
-            let Ok(head) = json::parse::<Head>(&line) else { continue };
+            // A line that is no entry (a snapshot of the program's, garbage) costs only itself.
+            let Ok(head) = json::parse::<EntryHead>(&line) else { continue };
             if head.uuid.is_some() && head.is_sidechain == of_sub_agent {
-                walk.take(Entry { offset, head, line });
+                walk.take(FileEntry { offset, head, line });
             }
         }
-        // The entry before is not there: whatever stands before it in the file has to do.
-        match walk.mend() {
+        // The entry that the chain continues with is not in the file, or too distant. What stands before the last entry
+        // that was found is taken instead: to show too much is better than to lose the beginning of a conversation.
+        match walk.repair() {
             Some(offset) => from = offset,
             None => break,
         }
@@ -214,8 +219,8 @@ pub(super) fn read(file: &File, before: Option<u64>, items_min: usize, of_sub_ag
     Ok(walk.finish())
 }
 
-/// The way up the chain.
-struct Walk {
+/// The way up the chain, from the newest entry to older ones.
+struct ChainWalk {
     items_min: usize,
     items: usize,
     /// Of the entries held that are on the chain, and of those beside it since its last.
@@ -224,23 +229,23 @@ struct Walk {
     /// The entry the chain goes on with; none at its end, where any will do.
     wanted: Option<String>,
     /// Newest first. Whether it is on the chain, or may stand beside it.
-    entries: Vec<(Entry, bool)>,
-    /// Where the stretch begins, once that is known.
+    entries: Vec<(FileEntry, bool)>,
+    /// Where the page begins, once that is known.
     cut: Option<u64>,
     /// Nothing stands before the cut.
     is_first: bool,
-    within: Option<Opening>,
+    within: Option<TurnOpening>,
     /// The message of the model whose first block we are at, or have passed last.
     last_message: Option<(String, u64, Option<String>)>,
     goes_on: bool,
     done: bool,
     /// Where to go on if the chain turns out to be broken: the last entry found on it.
     last_on_chain: Option<u64>,
-    mended_at: Option<u64>,
+    repaired_at: Option<u64>,
     passed_others: bool,
 }
 
-impl Walk {
+impl ChainWalk {
     fn new(items_min: usize) -> Self {
         Self {
             items_min,
@@ -256,7 +261,7 @@ impl Walk {
             goes_on: false,
             done: false,
             last_on_chain: None,
-            mended_at: None,
+            repaired_at: None,
             passed_others: false,
         }
     }
@@ -266,7 +271,7 @@ impl Walk {
     }
 
     fn is_full(&self) -> bool {
-        self.items >= self.items_min || self.bytes >= STRETCH_BYTES_MAX
+        self.items >= self.items_min || self.bytes >= PAGE_BYTES_MAX
     }
 
     /// Too far from the last entry found for the one before it.
@@ -274,12 +279,15 @@ impl Walk {
         self.last_on_chain.is_some_and(|last| last.saturating_sub(offset) > SEARCH_BYTES_MAX)
     }
 
-    fn take(&mut self, entry: Entry) {
+    fn take(&mut self, entry: FileEntry) {
         let on_chain = match &self.wanted {
             Some(wanted) => entry.head.uuid.as_ref() == Some(wanted),
             None => true,
         };
         if !on_chain {
+            // An entry beside the chain is of an abandoned branch, or of a parallel tool of a message on the chain.
+            // Which of the two is known only when that message was found, which stands before it: so it is kept until
+            // `finish`.
             self.passed_others = true;
             if self.cut.is_none() && (entry.head.message_id().is_some() || !entry.head.results().is_empty()) {
                 self.stands_beside(entry);
@@ -298,7 +306,9 @@ impl Walk {
         }
     }
 
-    fn stands_beside(&mut self, entry: Entry) {
+    fn stands_beside(&mut self, entry: FileEntry) {
+        // Tools that run in parallel bring little between two entries of the chain. More than that is a whole branch,
+        // which `finish` would drop anyway; it must not be held in memory until then.
         self.bytes_beside = self.bytes_beside.saturating_add(entry.line.len());
         if self.bytes_beside <= BESIDE_BYTES_MAX {
             self.entries.push((entry, false));
@@ -308,20 +318,23 @@ impl Walk {
         }
     }
 
-    fn visit(&mut self, entry: Entry) {
+    fn visit(&mut self, entry: FileEntry) {
         let head = &entry.head;
         if let Some(message) = head.message_id() {
             self.last_message = Some((message.to_owned(), entry.offset, head.timestamp.clone()));
         }
         let prompt = head.is_prompt();
         if self.cut.is_some() {
+            // The page is complete and begins in the middle of a turn. The walk goes on only to learn how that turn
+            // began, because its items carry that turn's id.
             if prompt {
                 self.within = Some(self.opening(&entry));
                 self.done = true;
             }
             return;
         }
-        // A result before a message: that message begins here, and nothing of it or after it lies before.
+        // Going up, a tool's result comes right before the message that answers it. So the last message passed begins
+        // here: none of its blocks stands further up, and a cut before it tears nothing.
         let message_begins = !head.results().is_empty();
         if message_begins
             && self.is_full()
@@ -337,6 +350,7 @@ impl Walk {
             self.bytes += entry.line.len();
             self.entries.push((entry, true));
         }
+        // A message of the user is the best cut: the turn is whole.
         if prompt && self.is_full() {
             self.cut = Some(offset);
             self.is_first = self.wanted.is_none();
@@ -344,26 +358,34 @@ impl Walk {
         }
     }
 
-    fn opening(&self, entry: &Entry) -> Opening {
+    fn opening(&self, entry: &FileEntry) -> TurnOpening {
+        // A turn that the program began because a sub-agent reported is named by its first model message, as it was
+        // live.
         let by_program = texts::is_report(entry.head.start());
         match (&self.last_message, by_program) {
-            (Some((message, _, timestamp)), true) => Opening { id: message.clone(), timestamp: timestamp.clone() },
-            _ => Opening { id: entry.head.uuid.clone().unwrap_or_default(), timestamp: entry.head.timestamp.clone() },
+            (Some((message, _, timestamp)), true) => TurnOpening { id: message.clone(), timestamp: timestamp.clone() },
+            _ => {
+                TurnOpening { id: entry.head.uuid.clone().unwrap_or_default(), timestamp: entry.head.timestamp.clone() }
+            }
         }
     }
 
-    /// Where to begin again after the file ended in the middle of the chain.
-    fn mend(&mut self) -> Option<u64> {
+    /// Where to read again after the file ended in the middle of the chain. None if nothing is broken, or if it was
+    /// repaired at this entry already: a file whose entries name each other in a circle must not be read for ever.
+    fn repair(&mut self) -> Option<u64> {
         let broken = !self.done && self.wanted.is_some() && self.passed_others;
-        let offset = self.last_on_chain.filter(|offset| broken && self.mended_at != Some(*offset))?;
-        self.mended_at = Some(offset);
+        let offset = self.last_on_chain.filter(|offset| broken && self.repaired_at != Some(*offset))?;
+        self.repaired_at = Some(offset);
         self.wanted = None;
         self.passed_others = false;
+        // What was kept from further up is read again, now as part of the chain.
         self.entries.retain(|(entry, on_chain)| *on_chain || entry.offset >= offset);
         Some(offset)
     }
 
-    fn finish(self) -> Page {
+    fn finish(self) -> EntryPage {
+        // Beside the chain only what belongs to its messages is shown: further blocks of a message, and results of its
+        // calls. The calls are collected after the messages, since a call may itself stand beside the chain.
         let first = self.cut.unwrap_or(0);
         let mut messages = HashSet::new();
         let mut calls = HashSet::new();
@@ -387,9 +409,10 @@ impl Walk {
             })
             .map(|(entry, _)| (entry.offset, entry.line))
             .collect();
+        // Repairing reads a part of the file twice.
         entries.sort_by_key(|(offset, _)| *offset);
         entries.dedup_by_key(|(offset, _)| *offset);
-        Page {
+        EntryPage {
             entries: entries.into_iter().map(|(_, line)| line).collect(),
             older: self.cut.filter(|_| !self.is_first),
             within: self.within,

@@ -7,21 +7,21 @@ use protocol::{
 use protocol::{Origin, SessionFacts};
 use serde_json::{Map, Value};
 
-use super::{Call, Said, Source, THREADS_MAX, Translator, item_start, object, say_facts};
-use crate::claude::texts::{self, Prompt};
-use crate::claude::wire::{Block, Delta, MessageLine, PermissionDecisionRecord, StreamBody, StreamLine};
+use super::{KnownCall, LineSource, THREADS_MAX, Translator, TranslatorOutput, emit_facts, item_start, object};
+use crate::claude::texts::{self, UserText};
+use crate::claude::wire::{ContentBlock, Delta, MessageLine, PermissionDecisionRecord, StreamBody, StreamLine};
 use crate::claude::{PROVIDER_ID, facts, tools};
 
-/// The model under which the program speaks for itself.
+/// The model that the program names for messages of its own.
 const SYNTHETIC: &str = "<synthetic>";
 
 /// One stream of model messages: the agent's, or that of a sub-agent.
 #[derive(Debug, Default)]
-pub(super) struct Thread {
+pub(super) struct MessageThread {
     message: Option<String>,
     /// Blocks of the message that is being streamed.
     pub(super) blocks: Vec<OpenBlock>,
-    /// Blocks of the message that came whole, where nothing says their index.
+    /// Blocks of the message that came whole, where their index is not given.
     counted: u64,
 }
 
@@ -32,12 +32,12 @@ pub(super) struct OpenBlock {
     pub(super) is_message: bool,
     pub(super) call: Option<String>,
     /// Something of it was shown.
-    pub(super) spoke: bool,
-    /// Its whole has come. What never does was taken back by the program.
+    pub(super) has_text: bool,
+    /// Its whole has come. A block whose whole never comes was withdrawn by the program.
     pub(super) confirmed: bool,
 }
 
-impl Thread {
+impl MessageThread {
     fn take_message(&mut self, message: &str) -> bool {
         let new = self.message.as_deref() != Some(message);
         if new {
@@ -49,24 +49,24 @@ impl Thread {
 }
 
 impl Translator {
-    fn thread(&mut self, parent: &Option<String>) -> &mut Thread {
+    fn thread(&mut self, parent: &Option<String>) -> &mut MessageThread {
         if self.threads.len() >= THREADS_MAX && !self.threads.contains_key(parent) {
             self.threads.retain(|parent, _| parent.is_none());
         }
         self.threads.entry(parent.clone()).or_default()
     }
 
-    pub(super) fn stream(&mut self, line: StreamLine, now: Timestamp, out: &mut Vec<Said>) {
+    pub(super) fn stream(&mut self, line: StreamLine, now: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let parent = line.parent_tool_use_id;
         match line.event {
             StreamBody::MessageStart { message } => {
                 let Some(id) = message.id else { return };
                 if self.thread(&parent).take_message(&id) {
-                    self.take_back(parent.clone(), now, out);
+                    self.withdraw_unconfirmed(parent.clone(), now, out);
                 }
                 if parent.is_none() {
-                    self.speaking(&id, now, out);
-                    self.model_speaks(message.model);
+                    self.turn_for_output(&id, now, out);
+                    self.model_is_used(message.model);
                 }
             }
             StreamBody::MessageDelta { usage } if parent.is_none() => self.finish_usage(usage),
@@ -86,23 +86,30 @@ impl Translator {
                 if piece.is_empty() {
                     return;
                 }
-                block.spoke = true;
+                block.has_text = true;
                 let delta = ItemDelta { item_id: block.item.clone(), delta_content: piece, tool: None };
-                self.say(&turn, now, StreamPayload::ItemDelta(delta), out);
+                self.emit(&turn, now, StreamPayload::ItemDelta(delta), out);
             }
             StreamBody::MessageDelta { .. } | StreamBody::Unknown => {}
         }
     }
 
-    fn block_begins(&mut self, parent: Option<String>, index: u64, block: Block, now: Timestamp, out: &mut Vec<Said>) {
+    fn block_begins(
+        &mut self,
+        parent: Option<String>,
+        index: u64,
+        block: ContentBlock,
+        now: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let Some(turn) = self.turn_of(parent.as_deref()) else { return };
         let parent_item = parent.as_deref().map(Self::item_of);
         let Some(message) = self.thread(&parent).message.clone() else { return };
         let (item, call, is_message) = match block {
-            Block::Text { .. } => (text_item(&message, index), None, true),
-            Block::Thinking { .. } => (text_item(&message, index), None, false),
-            Block::ToolUse { id, .. } if self.calls.contains_key(&id) => return,
-            Block::ToolUse { id, name, .. } => {
+            ContentBlock::Text { .. } => (text_item(&message, index), None, true),
+            ContentBlock::Thinking { .. } => (text_item(&message, index), None, false),
+            ContentBlock::ToolUse { id, .. } if self.calls.contains_key(&id) => return,
+            ContentBlock::ToolUse { id, name, .. } => {
                 let item = self.call_begins(&turn, &id, &name, &Map::new(), parent_item.clone(), now, out);
                 (item, Some(id), false)
             }
@@ -111,33 +118,33 @@ impl Translator {
         if call.is_none() {
             let kind = if is_message { ItemType::Message } else { ItemType::Reasoning };
             let start = item_start(item.clone(), kind, parent_item);
-            self.say(&turn, now, StreamPayload::ItemStart(start), out);
+            self.emit(&turn, now, StreamPayload::ItemStart(start), out);
         }
-        let block = OpenBlock { index, item, is_message, call, spoke: false, confirmed: false };
+        let block = OpenBlock { index, item, is_message, call, has_text: false, confirmed: false };
         self.thread(&parent).blocks.push(block);
     }
 
-    pub(super) fn assistant(&mut self, line: MessageLine, now: Timestamp, out: &mut Vec<Said>) {
+    pub(super) fn assistant(&mut self, line: MessageLine, now: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let at = line.timestamp.unwrap_or(now);
         let parent = line.parent_tool_use_id.clone();
         if parent.is_none() {
-            self.follow(line.session_id.as_deref(), out);
+            self.follow_agent_id(line.session_id.as_deref(), out);
         }
         if line.message.model.as_deref() == Some(SYNTHETIC) {
             return self.synthetic(line, at, out);
         }
-        self.say_compacted(out);
+        self.emit_compacted(out);
         let Some(message) = line.message.id.or(line.uuid) else { return };
         let turn = match &parent {
             Some(parent) => self.turn_of(Some(parent)),
-            None => Some(self.speaking(&message, at, out)),
+            None => Some(self.turn_for_output(&message, at, out)),
         };
         let Some(turn) = turn else { return };
         if self.thread(&parent).take_message(&message) {
-            self.take_back(parent.clone(), at, out);
+            self.withdraw_unconfirmed(parent.clone(), at, out);
         }
         if parent.is_none() {
-            self.model_speaks(line.message.model);
+            self.model_is_used(line.message.model);
             if let Some(usage) = line.message.usage {
                 self.count_usage(&message, usage);
             }
@@ -150,14 +157,14 @@ impl Translator {
         }
     }
 
-    fn model_speaks(&mut self, model: Option<String>) {
+    fn model_is_used(&mut self, model: Option<String>) {
         if let (Some(turn), Some(model)) = (&mut self.turn, model) {
             turn.model = Some(model);
         }
     }
 
-    /// The program speaks for itself: an error of the model, or what one of its own commands printed.
-    fn synthetic(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<Said>) {
+    /// A message of the program itself: an error of the model, or what one of its own commands printed.
+    fn synthetic(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let text = tools::text_of(&line.message.content);
         if line.is_api_error_message || line.error.is_some() {
             self.failed_with(&text, line.api_error_status);
@@ -173,25 +180,25 @@ impl Translator {
         message: &str,
         parent: &Option<String>,
         index: Option<u64>,
-        block: Block,
+        block: ContentBlock,
         at: Timestamp,
-        out: &mut Vec<Said>,
+        out: &mut Vec<TranslatorOutput>,
     ) {
         let parent_item = parent.as_deref().map(Self::item_of);
         let thread = self.thread(parent);
         let counted = thread.counted;
         thread.counted += 1;
         let (is_message, content) = match block {
-            Block::Text { text } => (true, text),
-            Block::Thinking { thinking } => (false, thinking),
-            Block::ToolUse { id, name, input } => {
+            ContentBlock::Text { text } => (true, text),
+            ContentBlock::Thinking { thinking } => (false, thinking),
+            ContentBlock::ToolUse { id, name, input } => {
                 if let Some(block) = thread.blocks.iter_mut().find(|block| block.call.as_ref() == Some(&id)) {
                     block.confirmed = true;
                 }
                 self.call_is_whole(turn, id, name, object(input), parent_item, at, out);
                 return;
             }
-            Block::ToolResult { tool_use_id, content, is_error } => {
+            ContentBlock::ToolResult { tool_use_id, content, is_error } => {
                 let ended = ToolEnd {
                     content: &content,
                     is_error,
@@ -203,7 +210,7 @@ impl Translator {
                 self.tool_ended(&tool_use_id, &ended, at, out);
                 return;
             }
-            Block::Image { .. } | Block::Unknown => return,
+            ContentBlock::Image { .. } | ContentBlock::Unknown => return,
         };
         let streamed = thread
             .blocks
@@ -217,7 +224,7 @@ impl Translator {
             None => {
                 let item = text_item(message, index.unwrap_or(counted));
                 let kind = if is_message { ItemType::Message } else { ItemType::Reasoning };
-                self.say(turn, at, StreamPayload::ItemStart(item_start(item.clone(), kind, parent_item)), out);
+                self.emit(turn, at, StreamPayload::ItemStart(item_start(item.clone(), kind, parent_item)), out);
                 item
             }
         };
@@ -226,7 +233,7 @@ impl Translator {
         } else {
             FinalItem::Reasoning { content, provider_id: PROVIDER_ID.into() }
         };
-        self.say(turn, at, StreamPayload::ItemDone(ItemDone { item_id: item, final_item }), out);
+        self.emit(turn, at, StreamPayload::ItemDone(ItemDone { item_id: item, final_item }), out);
     }
 
     #[expect(clippy::too_many_arguments, reason = "a call is known by all of them")]
@@ -238,7 +245,7 @@ impl Translator {
         input: &Map<String, Value>,
         parent: Option<ItemId>,
         at: Timestamp,
-        out: &mut Vec<Said>,
+        out: &mut Vec<TranslatorOutput>,
     ) -> ItemId {
         let item = Self::item_of(id);
         let detail = ToolDetail { started_at: Some(at), ..tools::called(name, input) };
@@ -246,8 +253,8 @@ impl Translator {
         start.name = Some(name.into());
         start.call_id = Some(CallId::from_foreign(id));
         start.tool = Some(detail.clone().into());
-        self.say(turn, at, StreamPayload::ItemStart(start), out);
-        let call = Call { turn: turn.clone(), name: name.into(), detail, parent, ended: false };
+        self.emit(turn, at, StreamPayload::ItemStart(start), out);
+        let call = KnownCall { turn: turn.clone(), name: name.into(), detail, parent, ended: false };
         self.remember_call(id.to_owned(), call);
         item
     }
@@ -261,7 +268,7 @@ impl Translator {
         input: Map<String, Value>,
         parent: Option<ItemId>,
         at: Timestamp,
-        out: &mut Vec<Said>,
+        out: &mut Vec<TranslatorOutput>,
     ) {
         let item = match self.calls.contains_key(&id) {
             true => Self::item_of(&id),
@@ -281,17 +288,17 @@ impl Translator {
         };
         let turn = call.turn.clone();
         let main = call.parent.is_none();
-        self.say(&turn, at, StreamPayload::ItemDone(ItemDone { item_id: item, final_item }), out);
+        self.emit(&turn, at, StreamPayload::ItemDone(ItemDone { item_id: item, final_item }), out);
         if main && let Some(plan) = facts::plan(&name, &input) {
-            say_facts(SessionFacts { plan: Some(plan), ..SessionFacts::default() }, out);
+            emit_facts(SessionFacts { plan: Some(plan), ..SessionFacts::default() }, out);
         }
     }
 
-    pub(super) fn user(&mut self, line: MessageLine, now: Timestamp, out: &mut Vec<Said>) {
+    pub(super) fn user(&mut self, line: MessageLine, now: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let at = line.timestamp.unwrap_or(now);
         let mut has_result = false;
         for block in &line.message.content {
-            if let Block::ToolResult { tool_use_id, content, is_error } = block {
+            if let ContentBlock::ToolResult { tool_use_id, content, is_error } = block {
                 has_result = true;
                 let meta = line.tool_result_meta.iter().find(|meta| meta.id == *tool_use_id);
                 let decision = meta.and_then(|meta| meta.permission_decision.as_ref());
@@ -303,7 +310,7 @@ impl Translator {
                     decision: decision.or(line.permission_decision.as_ref()),
                     is_by_program: match line.entrypoint.as_deref() {
                         Some(entrypoint) => entrypoint.starts_with("sdk"),
-                        None => self.source == Source::Live,
+                        None => self.source == LineSource::Live,
                     },
                 };
                 self.tool_ended(tool_use_id, &ended, at, out);
@@ -312,11 +319,11 @@ impl Translator {
         if has_result || line.parent_tool_use_id.is_some() || line.is_sidechain {
             return;
         }
-        self.words_of_user(line, at, out);
+        self.user_message(line, at, out);
     }
 
     /// A text in the user's name: the user's own, or one of the program's.
-    fn words_of_user(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<Said>) {
+    fn user_message(&mut self, line: MessageLine, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
         if line.is_replay {
             self.accepted(line.uuid.as_deref());
         }
@@ -324,23 +331,23 @@ impl Translator {
         if hidden {
             return;
         }
-        match texts::prompt(&line.message.content) {
-            Prompt::Interrupted => {
+        match texts::user_text(&line.message.content) {
+            UserText::Interrupted => {
                 if let Some(turn) = &mut self.turn {
                     turn.interrupted = true;
                     turn.last_at = at;
                 }
             }
-            Prompt::LocalOutput(text) => self.local_output(line.uuid, &text, at, out),
-            Prompt::TaskReport(report) => {
+            UserText::LocalOutput(text) => self.local_output(line.uuid, &text, at, out),
+            UserText::TaskReport(report) => {
                 if let Some(call) = &report.call {
                     self.sub_agent_ended(call, report.result, report.failed, at, out);
                 }
                 self.next_recorded_turn(out);
             }
-            Prompt::Hidden => {}
-            Prompt::User(text) => {
-                if self.source == Source::File
+            UserText::Hidden => {}
+            UserText::User(text) => {
+                if self.source == LineSource::File
                     && let Some(uuid) = line.uuid
                 {
                     let asked_to_compact = text.starts_with("/compact");
@@ -349,13 +356,13 @@ impl Translator {
                     let began = self.begin(TurnId::from_foreign(&uuid), text, at);
                     out.extend(began);
                     self.compacted = compacted;
-                    self.say_compacted(out);
+                    self.emit_compacted(out);
                 }
             }
         }
     }
 
-    fn tool_ended(&mut self, id: &str, end: &ToolEnd<'_>, at: Timestamp, out: &mut Vec<Said>) {
+    fn tool_ended(&mut self, id: &str, end: &ToolEnd<'_>, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let turn = self.turn_of(None);
         let (name, mut detail, turn) = match self.calls.get_mut(id) {
             Some(call) => {
@@ -382,11 +389,11 @@ impl Translator {
         if let Some(turn) = self.turn.as_mut().filter(|running| running.id == turn) {
             turn.last_at = at;
         }
-        self.say_result(&turn, id, outcome.output, outcome.is_error, detail, at, out);
+        self.emit_result(&turn, id, outcome.output, outcome.is_error, detail, at, out);
     }
 
     #[expect(clippy::too_many_arguments, reason = "a result is known by all of them")]
-    pub(super) fn say_result(
+    pub(super) fn emit_result(
         &self,
         turn: &TurnId,
         id: &str,
@@ -394,18 +401,18 @@ impl Translator {
         is_error: bool,
         detail: ToolDetail,
         at: Timestamp,
-        out: &mut Vec<Said>,
+        out: &mut Vec<TranslatorOutput>,
     ) {
         let call_id = CallId::from_foreign(id);
         let final_item = FinalItem::FunctionCallOutput { call_id, output, is_error, tool: Some(detail.into()) };
         let done = ItemDone { item_id: Self::item_of(id), final_item };
-        self.say(turn, at, StreamPayload::ItemDone(done), out);
+        self.emit(turn, at, StreamPayload::ItemDone(done), out);
     }
 }
 
-/// What is said of a tool's end.
+/// What is known of a tool's end.
 struct ToolEnd<'a> {
-    content: &'a [Block],
+    content: &'a [ContentBlock],
     is_error: Option<bool>,
     structured: Option<&'a Value>,
     meta: Option<&'a str>,
@@ -414,13 +421,13 @@ struct ToolEnd<'a> {
     is_by_program: bool,
 }
 
-/// Texts and thoughts are named by their message and their place in it.
+/// Texts and thoughts are named by their message and their position in it.
 fn text_item(message: &str, index: u64) -> ItemId {
     ItemId::from_foreign(&format!("{message}.{index}"))
 }
 
-/// How Claude Code recorded that a permission was given. What its settings allow was never asked. It does not tell our policy
-/// from a person, so a record of a run under our control is read as what the policy does.
+/// How Claude Code recorded that a permission was given. What its settings allow was never asked. It does not
+/// distinguish our policy from a person, so a record of a run under our control is read as what the policy does.
 fn permission(record: &PermissionDecisionRecord, is_by_program: bool) -> Option<Permission> {
     let decision = match (record.decision.as_str(), record.source.as_str()) {
         (_, "config" | "hook" | "") => return None,

@@ -1,10 +1,10 @@
 //! What Claude Code's lines mean: stream events, facts, questions and answers.
 //!
-//! Comes in: the turns we begin and the lines the program says, or the entries of a session file. Goes out: [`Said`],
-//! in order. One translation for both sources, so that a live turn and its history are the same items under the same
-//! ids: a turn is named by the user's message, a text by its model message and block, a tool by its call. Two things are
-//! live only, because the program does not keep them: the word about an answer that broke off, and a thought that a
-//! cancel cut short. Pure: the clock is an argument.
+//! Comes in: the turns we begin and the lines the program writes, or the entries of a session file. Goes out:
+//! [`TranslatorOutput`], in order. One translation for both sources, so that a live turn and its history are the same
+//! items under the same ids: a turn is named by the user's message, a text by its model message and block, a tool by
+//! its call. Two things are live only, because the program does not keep them: the notice of an answer that broke off,
+//! and a thought that a cancel cut short. Pure: the clock is an argument.
 
 mod messages;
 mod turns;
@@ -13,31 +13,31 @@ use std::collections::{HashMap, HashSet};
 
 use protocol::stream::{ItemDone, ItemStart};
 use protocol::{
-    AgentSessionId, CliType, ErrorDetail, EventId, FinalItem, ItemId, ItemType, Origin, Permission, SessionFacts,
-    SessionId, StreamEvent, StreamPayload, Timestamp, ToolDetail, TurnId, TurnRecord,
+    AgentSessionId, ErrorDetail, EventId, FinalItem, ItemId, ItemType, Origin, Permission, SessionFacts, SessionId,
+    StreamEvent, StreamPayload, Timestamp, ToolDetail, TurnId, TurnRecord,
 };
 use serde_json::{Map, Value};
 
-use self::messages::Thread;
+use self::messages::MessageThread;
 use super::facts;
-use super::wire::{ControlRequestBody, ControlResponse, Line, SystemBody, SystemLine};
+use super::wire::{ClaudeLine, ControlRequestBody, ControlResponse, SystemBody, SystemLine};
 
 const COMPACTED: &str = "The conversation was compacted: the agent goes on from a summary.";
 /// Tool calls remembered at once. Only running ones and sub-agents are; no real session comes near it.
 const CALLS_MAX: usize = 4096;
-/// Streams told apart at once: one for the agent and one for each sub-agent.
+/// Streams distinguished at once: one for the agent and one for each sub-agent.
 const THREADS_MAX: usize = 512;
 
 /// What one line led to.
 #[derive(Debug)]
-pub enum Said {
-    /// A turn begins that we did not ask for: the program goes on by itself when a sub-agent reports.
+pub enum TranslatorOutput {
+    /// A turn begins that we did not begin: the program goes on by itself when a sub-agent reports.
     TurnBegan(TurnId),
     Event(StreamEvent),
     /// The turn is over; its last event came before this.
     TurnEnded(TurnRecord),
     Facts(SessionFacts),
-    PermissionAsked(PermissionRequest),
+    PermissionRequested(PermissionRequest),
     PermissionWithdrawn {
         request_id: String,
     },
@@ -45,15 +45,15 @@ pub enum Said {
         request_id: String,
         answer: Result<Value, String>,
     },
-    /// A question we have no answer for.
+    /// A request that we do not know.
     UnknownRequest {
         request_id: String,
     },
-    /// The conversation goes on under another id.
-    SessionChanged(AgentSessionId),
+    /// The program continues under another id of its own.
+    AgentIdChanged(AgentSessionId),
 }
 
-/// A tool wants leave to run.
+/// A tool needs a permission to run.
 #[derive(Clone, Debug)]
 pub struct PermissionRequest {
     pub request_id: String,
@@ -64,7 +64,7 @@ pub struct PermissionRequest {
 
 /// Where the lines come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LineSource {
     /// A running program. Turns begin when we send a message.
     Live,
     /// A session file. Turns begin where the user's messages stand.
@@ -73,34 +73,34 @@ pub enum Source {
 
 #[derive(Debug)]
 pub struct Translator {
-    source: Source,
-    cli_type: CliType,
-    session: AgentSessionId,
+    source: LineSource,
+    /// Our own id, which every event carries. It never changes.
     session_id: SessionId,
-    turn: Option<Turn>,
-    /// Sub-agents whose call we do not know speak in this one.
+    /// The program's present id.
+    agent_id: AgentSessionId,
+    turn: Option<PresentTurn>,
+    /// What sub-agents write whose call we do not know belongs to this one.
     last_turn: Option<TurnId>,
-    threads: HashMap<Option<String>, Thread>,
-    calls: HashMap<String, Call>,
+    threads: HashMap<Option<String>, MessageThread>,
+    calls: HashMap<String, KnownCall>,
     /// Messages of the program itself that were shown. It repeats them after a compaction.
     shown: HashSet<String>,
     model: Option<String>,
     mode: Option<String>,
     cost_total_usd: f64,
     context_used: u64,
-    /// Something is shown as going on beside the turn.
+    /// An activity beside the turn is shown.
     is_active: bool,
     /// Tasks in the background.
     background: usize,
-    /// A compaction that a file tells before the message that asked for it, if one did.
+    /// A compaction that a file records before the message that asked for it, if one did.
     compacted: Option<(String, Timestamp)>,
     /// Messages of ours, under their ids, that wait for the end of the text that is growing. The caller bounds them.
     reports: Vec<(String, String)>,
 }
 
-/// The present turn.
 #[derive(Debug)]
-struct Turn {
+struct PresentTurn {
     id: TurnId,
     started_at: Timestamp,
     last_at: Timestamp,
@@ -119,7 +119,7 @@ struct Turn {
 
 /// A tool call that has no result yet, or a sub-agent.
 #[derive(Debug)]
-struct Call {
+struct KnownCall {
     turn: TurnId,
     name: String,
     detail: ToolDetail,
@@ -128,12 +128,11 @@ struct Call {
 }
 
 impl Translator {
-    pub fn new(source: Source, cli_type: CliType, session: AgentSessionId) -> Self {
+    pub fn new(source: LineSource, session_id: SessionId, agent_id: AgentSessionId) -> Self {
         Self {
             source,
-            session_id: SessionId::new(&cli_type, &session),
-            cli_type,
-            session,
+            session_id,
+            agent_id,
             turn: None,
             last_turn: None,
             threads: HashMap::new(),
@@ -148,10 +147,6 @@ impl Translator {
             compacted: None,
             reports: Vec::new(),
         }
-    }
-
-    pub fn session_id(&self) -> &SessionId {
-        &self.session_id
     }
 
     /// A turn runs.
@@ -179,7 +174,7 @@ impl Translator {
         self.turn.as_ref().is_some_and(|turn| turn.accepted)
     }
 
-    /// The program was started anew: it repeats nothing and counts from the beginning.
+    /// The program was restarted: it repeats nothing and counts from the beginning.
     pub fn process_restarted(&mut self) {
         self.threads.clear();
         self.calls.clear();
@@ -188,46 +183,53 @@ impl Translator {
     }
 
     /// Takes in one line. `now` is when it came; a line that knows its own time keeps it.
-    pub fn line(&mut self, line: Line, now: Timestamp) -> Vec<Said> {
+    pub fn line(&mut self, line: ClaudeLine, now: Timestamp) -> Vec<TranslatorOutput> {
         let mut out = Vec::new();
         match line {
-            Line::Assistant(line) => self.assistant(*line, now, &mut out),
-            Line::User(line) => self.user(*line, now, &mut out),
-            Line::CommandLifecycle { command_uuid, state } => match state.as_str() {
+            ClaudeLine::Assistant(line) => self.assistant(*line, now, &mut out),
+            ClaudeLine::User(line) => self.user(*line, now, &mut out),
+            ClaudeLine::CommandLifecycle { command_uuid, state } => match state.as_str() {
                 "started" => self.accepted(command_uuid.as_deref()),
                 "cancelled" => self.dropped(command_uuid.as_deref(), now, &mut out),
                 _ => {}
             },
-            Line::StreamEvent(line) => {
-                self.follow(line.session_id.as_deref(), &mut out);
+            ClaudeLine::StreamEvent(line) => {
+                self.follow_agent_id(line.session_id.as_deref(), &mut out);
                 self.stream(line, now, &mut out);
             }
-            Line::Result(result) => {
-                self.follow(result.session_id.as_deref(), &mut out);
+            ClaudeLine::Result(result) => {
+                self.follow_agent_id(result.session_id.as_deref(), &mut out);
                 self.result(&result, now, &mut out);
             }
-            Line::System(line) => self.system(*line, now, &mut out),
-            Line::ControlRequest(request) => out.push(match request.request {
+            ClaudeLine::System(line) => self.system(*line, now, &mut out),
+            ClaudeLine::ControlRequest(request) => out.push(match request.request {
                 ControlRequestBody::CanUseTool { tool_name, input, tool_use_id } => {
                     let request_id = request.request_id;
-                    Said::PermissionAsked(PermissionRequest { request_id, tool_name, input, tool_use_id })
+                    TranslatorOutput::PermissionRequested(PermissionRequest {
+                        request_id,
+                        tool_name,
+                        input,
+                        tool_use_id,
+                    })
                 }
-                ControlRequestBody::Unknown => Said::UnknownRequest { request_id: request.request_id },
+                ControlRequestBody::Unknown => TranslatorOutput::UnknownRequest { request_id: request.request_id },
             }),
-            Line::ControlResponse { response } => match response {
+            ClaudeLine::ControlResponse { response } => match response {
                 ControlResponse::Success { request_id, response } => {
-                    out.push(Said::Answer { request_id, answer: Ok(response) });
+                    out.push(TranslatorOutput::Answer { request_id, answer: Ok(response) });
                 }
                 ControlResponse::Error { request_id, error } => {
-                    out.push(Said::Answer { request_id, answer: Err(error) });
+                    out.push(TranslatorOutput::Answer { request_id, answer: Err(error) });
                 }
                 ControlResponse::Unknown => {}
             },
-            Line::ControlCancelRequest { request_id } => out.push(Said::PermissionWithdrawn { request_id }),
-            Line::Attachment { uuid, timestamp, attachment } => {
+            ClaudeLine::ControlCancelRequest { request_id } => {
+                out.push(TranslatorOutput::PermissionWithdrawn { request_id });
+            }
+            ClaudeLine::Attachment { uuid, timestamp, attachment } => {
                 self.attachment(uuid, timestamp.unwrap_or(now), attachment, &mut out);
             }
-            Line::Unknown => {}
+            ClaudeLine::Unknown => {}
         }
         if self.turn.is_some() && !self.text_is_growing() {
             self.emit_reports(now, &mut out);
@@ -235,41 +237,41 @@ impl Translator {
         out
     }
 
-    fn system(&mut self, line: SystemLine, now: Timestamp, out: &mut Vec<Said>) {
+    fn system(&mut self, line: SystemLine, now: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let at = line.timestamp.unwrap_or(now);
         match line.body {
             SystemBody::Init { model, permission_mode } => {
-                self.follow(line.session_id.as_deref(), out);
+                self.follow_agent_id(line.session_id.as_deref(), out);
                 let mut facts = SessionFacts::default();
                 if model.is_some() && model != self.model {
                     self.model = model.clone();
                     facts.model = model;
                 }
                 self.mode_is(permission_mode, &mut facts);
-                say_facts(facts, out);
+                emit_facts(facts, out);
             }
             SystemBody::Status { status, permission_mode } => {
                 let mut facts = SessionFacts::default();
                 match status.as_deref() {
                     Some("compacting") => facts.activity = self.active("Compacting the conversation".into()),
                     Some("requesting") => {}
-                    _ => facts.activity = self.at_rest(),
+                    _ => facts.activity = self.clear_activity(),
                 }
                 self.mode_is(permission_mode, &mut facts);
-                say_facts(facts, out);
+                emit_facts(facts, out);
             }
             SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, error_status } => {
                 let seconds = (retry_delay_ms / 1000.0).max(0.0);
                 let activity = format!("{} Try {attempt} of {max_retries} in {seconds:.1} s", trouble(error_status));
-                say_facts(SessionFacts { activity: self.active(activity), ..SessionFacts::default() }, out);
+                emit_facts(SessionFacts { activity: self.active(activity), ..SessionFacts::default() }, out);
                 self.retried(error_status, at, out);
             }
             SystemBody::ApiError { error } => self.retried(error.status, at, out),
             SystemBody::CompactBoundary => {
                 self.context_used = 0;
                 match (self.source, line.uuid) {
-                    (Source::Live, uuid) => self.notice(uuid, COMPACTED, at, out),
-                    (Source::File, uuid) => self.compacted = uuid.map(|uuid| (uuid, at)),
+                    (LineSource::Live, uuid) => self.notice(uuid, COMPACTED, at, out),
+                    (LineSource::File, uuid) => self.compacted = uuid.map(|uuid| (uuid, at)),
                 }
             }
             SystemBody::LocalCommand { content } => self.local_output(line.uuid, &content, at, out),
@@ -279,7 +281,7 @@ impl Translator {
             }
             SystemBody::BackgroundTasksChanged { tasks } => self.background = tasks.len(),
             SystemBody::SessionTitleChanged { title: Some(title) } => {
-                say_facts(SessionFacts { agent_title: Some(title), ..SessionFacts::default() }, out);
+                emit_facts(SessionFacts { agent_title: Some(title), ..SessionFacts::default() }, out);
             }
             SystemBody::TaskNotification { .. } | SystemBody::SessionTitleChanged { .. } | SystemBody::Unknown => {}
         }
@@ -290,8 +292,8 @@ impl Translator {
         Some(what)
     }
 
-    /// What went on beside the turn is over; said once.
-    pub(super) fn at_rest(&mut self) -> Option<String> {
+    /// The activity beside the turn is over; reported once.
+    pub(super) fn clear_activity(&mut self) -> Option<String> {
         std::mem::take(&mut self.is_active).then(String::new)
     }
 
@@ -303,21 +305,21 @@ impl Translator {
     }
 
     /// The program names its session on every line; `/clear` changes it.
-    fn follow(&mut self, session: Option<&str>, out: &mut Vec<Said>) {
-        if self.source == Source::File || session.is_none_or(|session| session == self.session.as_str()) {
+    fn follow_agent_id(&mut self, id: Option<&str>, out: &mut Vec<TranslatorOutput>) {
+        if self.source == LineSource::File || id.is_none_or(|id| id == self.agent_id.as_str()) {
             return;
         }
-        let session = session.filter(|session| uuid::Uuid::try_parse(session).is_ok());
-        let Some(Ok(session)) = session.map(AgentSessionId::parse) else { return };
-        self.session_id = SessionId::new(&self.cli_type, &session);
-        self.session = session.clone();
+        // Nothing but a UUID would be accepted by the next process.
+        let id = id.filter(|id| uuid::Uuid::try_parse(id).is_ok());
+        let Some(Ok(id)) = id.map(AgentSessionId::parse) else { return };
+        self.agent_id = id.clone();
         self.cost_total_usd = 0.0;
         self.context_used = 0;
-        out.push(Said::SessionChanged(session));
+        out.push(TranslatorOutput::AgentIdChanged(id));
     }
 
-    /// How leave was given to a call, for its record.
-    pub fn permission_given(&mut self, call: &str, permission: Permission, now: Timestamp) -> Option<StreamEvent> {
+    /// How a permission was decided, for the record of its call.
+    pub fn permission_decided(&mut self, call: &str, permission: Permission, now: Timestamp) -> Option<StreamEvent> {
         let known = self.calls.get_mut(call)?;
         known.detail.permission = Some(permission);
         let delta = protocol::stream::ItemDelta {
@@ -339,21 +341,29 @@ impl Translator {
         }
     }
 
-    fn say(&self, turn: &TurnId, at: Timestamp, payload: StreamPayload, out: &mut Vec<Said>) {
-        out.push(Said::Event(self.event(turn.clone(), at, payload)));
+    fn emit(&self, turn: &TurnId, at: Timestamp, payload: StreamPayload, out: &mut Vec<TranslatorOutput>) {
+        out.push(TranslatorOutput::Event(self.event(turn.clone(), at, payload)));
     }
 
-    /// A whole message in one go.
-    fn say_message(&self, turn: &TurnId, id: &str, text: String, origin: Origin, at: Timestamp, out: &mut Vec<Said>) {
+    /// A whole message at once.
+    fn emit_message(
+        &self,
+        turn: &TurnId,
+        id: &str,
+        text: String,
+        origin: Origin,
+        at: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let item_id = ItemId::from_foreign(id);
         let mut start = item_start(item_id.clone(), ItemType::Message, None);
         start.origin = Some(origin);
-        self.say(turn, at, StreamPayload::ItemStart(start), out);
+        self.emit(turn, at, StreamPayload::ItemStart(start), out);
         let final_item = FinalItem::Message { content: text, origin };
-        self.say(turn, at, StreamPayload::ItemDone(ItemDone { item_id, final_item }), out);
+        self.emit(turn, at, StreamPayload::ItemDone(ItemDone { item_id, final_item }), out);
     }
 
-    fn remember_call(&mut self, id: String, call: Call) {
+    fn remember_call(&mut self, id: String, call: KnownCall) {
         if self.calls.len() >= CALLS_MAX {
             self.calls.retain(|_, call| !call.ended);
         }
@@ -364,9 +374,9 @@ impl Translator {
     }
 }
 
-fn say_facts(facts: SessionFacts, out: &mut Vec<Said>) {
+fn emit_facts(facts: SessionFacts, out: &mut Vec<TranslatorOutput>) {
     if !facts.is_empty() {
-        out.push(Said::Facts(facts));
+        out.push(TranslatorOutput::Facts(facts));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Turns: how they begin, what is said beside the model's messages, and how they end.
+//! Turns: how they begin, what comes beside the model's messages, and how they end.
 
 use protocol::stream::{ItemCancelled, ItemDone, ResponseDone, ResponseStart};
 use protocol::{
@@ -7,35 +7,35 @@ use protocol::{
 };
 use serde_json::Value;
 
-use super::{COMPACTED, Said, Source, Translator, Turn, say_facts, trouble};
+use super::{COMPACTED, LineSource, PresentTurn, Translator, TranslatorOutput, emit_facts, trouble};
 use crate::claude::PROVIDER_ID;
 use crate::claude::facts;
-use crate::claude::wire::{Attachment, ResultLine, Usage as WireUsage};
+use crate::claude::wire::{EntryAttachment, ResultLine, WireUsage};
 use crate::claude::{texts, tools};
 
-/// What the model is called while nobody has said.
+/// What the model is called while it is not known.
 const MODEL_UNKNOWN: &str = "default";
-/// What stands in the place of an answer the program took back.
+/// What replaces an answer that the program withdrew.
 const BROKE_OFF: &str = "The answer broke off here and was begun again.";
 
 const UNREADABLE_END: &str = "Claude Code ended the turn with a line that could not be read.";
 
 impl Translator {
     /// The user's message begins a turn. It is the turn's first item, under the same id.
-    pub fn begin(&mut self, turn: TurnId, text: String, now: Timestamp) -> Vec<Said> {
+    pub fn begin(&mut self, turn: TurnId, text: String, now: Timestamp) -> Vec<TranslatorOutput> {
         let mut out = Vec::new();
         self.open_turn(turn.clone(), now, &mut out);
-        self.say_message(&turn, turn.as_str(), text, Origin::User, now, &mut out);
+        self.emit_message(&turn, turn.as_str(), text, Origin::User, now, &mut out);
         out
     }
 
     /// What follows belongs to a turn whose beginning is not shown.
-    pub fn within(&mut self, turn: TurnId, at: Timestamp, out: &mut Vec<Said>) {
+    pub fn within(&mut self, turn: TurnId, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
         self.open_turn(turn, at, out);
     }
 
-    pub(super) fn open_turn(&mut self, id: TurnId, at: Timestamp, out: &mut Vec<Said>) {
-        self.turn = Some(Turn {
+    pub(super) fn open_turn(&mut self, id: TurnId, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
+        self.turn = Some(PresentTurn {
             id: id.clone(),
             started_at: at,
             last_at: at,
@@ -53,17 +53,17 @@ impl Translator {
             model_id: self.model.clone().unwrap_or_else(|| MODEL_UNKNOWN.into()),
             provider_id: PROVIDER_ID.into(),
         };
-        self.say(&id, at, StreamPayload::ResponseStart(start), out);
+        self.emit(&id, at, StreamPayload::ResponseStart(start), out);
     }
 
-    /// The turn in which the agent speaks. When it speaks unasked, that is a turn named by its first message.
-    pub(super) fn speaking(&mut self, message: &str, at: Timestamp, out: &mut Vec<Said>) -> TurnId {
+    /// The turn that the agent's output belongs to. Output between turns begins one, named by its first message.
+    pub(super) fn turn_for_output(&mut self, message: &str, at: Timestamp, out: &mut Vec<TranslatorOutput>) -> TurnId {
         if let Some(turn) = &mut self.turn {
             turn.last_at = at;
             return turn.id.clone();
         }
         let id = TurnId::from_foreign(message);
-        out.push(Said::TurnBegan(id.clone()));
+        out.push(TranslatorOutput::TurnBegan(id.clone()));
         self.open_turn(id.clone(), at, out);
         self.accepted(Some(id.as_str()));
         id
@@ -77,7 +77,7 @@ impl Translator {
     }
 
     /// A message was interrupted while it waited. The program never begins with it, so no `result` will end its turn.
-    pub(super) fn dropped(&mut self, message: Option<&str>, now: Timestamp, out: &mut Vec<Said>) {
+    pub(super) fn dropped(&mut self, message: Option<&str>, now: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let waiting = self.turn.as_ref().filter(|turn| !turn.accepted).map(|turn| turn.id.as_str());
         if waiting.is_some() && waiting == message {
             self.close_turn(ResponseStatus::Cancelled, None, None, None, now, out);
@@ -91,25 +91,25 @@ impl Translator {
         self.calls.clear();
     }
 
-    /// A word of the program itself, between the messages.
-    pub(super) fn notice(&mut self, id: Option<String>, text: &str, at: Timestamp, out: &mut Vec<Said>) {
+    /// A notice of the program itself, between the messages.
+    pub(super) fn notice(&mut self, id: Option<String>, text: &str, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let Some(id) = id.filter(|id| self.is_new(id)) else { return };
-        let turn = self.speaking(&id, at, out);
-        self.say_message(&turn, &id, text.into(), Origin::System, at, out);
+        let turn = self.turn_for_output(&id, at, out);
+        self.emit_message(&turn, &id, text.into(), Origin::System, at, out);
     }
 
-    /// A message of ours about what could not be read. A text that is growing is not divided by it: the message waits for
-    /// the end of that text.
-    pub fn left_out(&mut self, id: String, message: &str, at: Timestamp) -> Vec<Said> {
-        let mut said = Vec::new();
+    /// A message of ours about what could not be read. A text that is growing is not divided by it: the message waits
+    /// for the end of that text.
+    pub fn left_out(&mut self, id: String, message: &str, at: Timestamp) -> Vec<TranslatorOutput> {
+        let mut out = Vec::new();
         self.reports.push((id, message.to_owned()));
         if !self.text_is_growing() {
-            self.emit_reports(at, &mut said);
+            self.emit_reports(at, &mut out);
         }
-        said
+        out
     }
 
-    pub(super) fn emit_reports(&mut self, at: Timestamp, out: &mut Vec<Said>) {
+    pub(super) fn emit_reports(&mut self, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
         for (id, message) in std::mem::take(&mut self.reports) {
             self.notice(Some(id), &message, at, out);
         }
@@ -121,26 +121,32 @@ impl Translator {
         blocks.iter().any(|block| block.call.is_none() && !block.confirmed)
     }
 
-    /// The word of a compaction that was held back, now that its turn is known.
-    pub(super) fn say_compacted(&mut self, out: &mut Vec<Said>) {
+    /// The notice of a compaction that was held back, now that its turn is known.
+    pub(super) fn emit_compacted(&mut self, out: &mut Vec<TranslatorOutput>) {
         if let Some((uuid, at)) = self.compacted.take() {
             self.notice(Some(uuid), COMPACTED, at, out);
         }
     }
 
     /// What a command of the program itself printed.
-    pub(super) fn local_output(&mut self, id: Option<String>, text: &str, at: Timestamp, out: &mut Vec<Said>) {
+    pub(super) fn local_output(
+        &mut self,
+        id: Option<String>,
+        text: &str,
+        at: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let Some(id) = id else { return };
         let text = texts::local_output(text);
         if text.is_empty() || !self.is_new(&id) {
             return;
         }
-        let turn = self.speaking(&id, at, out);
-        self.say_message(&turn, &id, text.to_owned(), Origin::Agent, at, out);
+        let turn = self.turn_for_output(&id, at, out);
+        self.emit_message(&turn, &id, text.to_owned(), Origin::Agent, at, out);
     }
 
     fn is_new(&mut self, id: &str) -> bool {
-        // Far more than one session ever says; a program that floods us with ids only loses this memory.
+        // More than any session has; a program that floods us with ids only makes us forget the old ones.
         const SHOWN_MAX: usize = 4096;
         if self.shown.len() >= SHOWN_MAX {
             self.shown.clear();
@@ -148,22 +154,27 @@ impl Translator {
         self.shown.insert(id.to_owned())
     }
 
-    /// The program tries again: one notice per turn, in the file as well, and whatever was said so far is taken back.
-    pub(super) fn retried(&mut self, status: Option<u16>, at: Timestamp, out: &mut Vec<Said>) {
-        self.take_back(None, at, out);
+    /// The program tries again: one notice per turn, in the file as well, and what its last try wrote is withdrawn.
+    pub(super) fn retried(&mut self, status: Option<u16>, at: Timestamp, out: &mut Vec<TranslatorOutput>) {
+        self.withdraw_unconfirmed(None, at, out);
         let Some(turn) = &mut self.turn else { return };
         if std::mem::replace(&mut turn.retry_noted, true) {
             return;
         }
         let turn = turn.id.clone();
         let text = format!("{} Claude Code tries again.", trouble(status));
-        self.say_message(&turn, &format!("{turn}.retry"), text, Origin::System, at, out);
+        self.emit_message(&turn, &format!("{turn}.retry"), text, Origin::System, at, out);
     }
 
-    /// Blocks that were streamed but never confirmed: their message broke off and is said again. The program keeps nothing
-    /// of it, so its history does not have it. What is on the screen cannot be unsaid, so there the text gives way to a word
-    /// about it and nobody reads it twice: the one item of a live turn that its history lacks.
-    pub(super) fn take_back(&mut self, parent: Option<String>, at: Timestamp, out: &mut Vec<Said>) {
+    /// Blocks that were streamed but never confirmed: their message broke off and comes again. The program keeps
+    /// nothing of it, so its history does not have it. What is on the screen already is replaced by a notice, so that
+    /// nobody reads it twice: the one item of a live turn that its history lacks.
+    pub(super) fn withdraw_unconfirmed(
+        &mut self,
+        parent: Option<String>,
+        at: Timestamp,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
         let Some(thread) = self.threads.get_mut(&parent) else { return };
         let blocks = std::mem::take(&mut thread.blocks);
         let Some(turn) = self.turn_of(parent.as_deref()) else { return };
@@ -171,13 +182,13 @@ impl Translator {
             if let Some(call) = &block.call {
                 self.calls.remove(call);
             }
-            let payload = if block.is_message && block.spoke {
+            let payload = if block.is_message && block.has_text {
                 let final_item = FinalItem::Message { content: BROKE_OFF.into(), origin: Origin::System };
                 StreamPayload::ItemDone(ItemDone { item_id: block.item, final_item })
             } else {
                 StreamPayload::ItemCancelled(ItemCancelled { item_id: block.item, reason: None })
             };
-            self.say(&turn, at, payload, out);
+            self.emit(&turn, at, payload, out);
         }
     }
 
@@ -186,12 +197,18 @@ impl Translator {
         of_call.or_else(|| self.turn().cloned()).or_else(|| self.last_turn.clone())
     }
 
-    pub(super) fn attachment(&mut self, id: Option<String>, at: Timestamp, what: Attachment, out: &mut Vec<Said>) {
-        let Attachment::QueuedCommand { prompt, command_mode } = what else { return };
+    pub(super) fn attachment(
+        &mut self,
+        id: Option<String>,
+        at: Timestamp,
+        what: EntryAttachment,
+        out: &mut Vec<TranslatorOutput>,
+    ) {
+        let EntryAttachment::QueuedCommand { prompt, command_mode } = what else { return };
         let text = tools::text_of(&prompt);
         let of_user = command_mode.is_none_or(|mode| mode == "prompt");
         if let (Some(id), Some(turn), true) = (id, self.turn().cloned(), of_user && !text.is_empty()) {
-            self.say_message(&turn, &id, text, Origin::User, at, out);
+            self.emit_message(&turn, &id, text, Origin::User, at, out);
         }
     }
 
@@ -202,18 +219,18 @@ impl Translator {
         summary: String,
         failed: bool,
         at: Timestamp,
-        out: &mut Vec<Said>,
+        out: &mut Vec<TranslatorOutput>,
     ) {
         self.threads.remove(&Some(call.to_owned()));
         let Some(known) = self.calls.get_mut(call).filter(|known| tools::is_agent(&known.name)) else { return };
         known.ended = true;
         let turn = known.turn.clone();
         let detail = known.detail.clone();
-        self.say_result(&turn, call, summary, failed, detail, at, out);
+        self.emit_result(&turn, call, summary, failed, detail, at, out);
     }
 
     /// The end of a turn, and the only one.
-    pub(super) fn result(&mut self, result: &ResultLine, now: Timestamp, out: &mut Vec<Said>) {
+    pub(super) fn result(&mut self, result: &ResultLine, now: Timestamp, out: &mut Vec<TranslatorOutput>) {
         let Some(turn) = &self.turn else { return };
         if result.origin.is_some() && !turn.accepted {
             // The end of a turn of the program's own, while our message still waits for its turn.
@@ -222,7 +239,7 @@ impl Translator {
         let (interrupted, cancelled) = (turn.interrupted, turn.cancelled);
         let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
         let status = if cancelled {
-            // The user has stopped it: that is how it ended, in whatever words the program says so.
+            // The user has stopped it: that is how it ended, whatever the program reports.
             ResponseStatus::Cancelled
         } else if !result.is_error {
             ResponseStatus::Completed
@@ -233,17 +250,17 @@ impl Translator {
         };
         let usage = self.turn_usage(result);
         let error = (status == ResponseStatus::Error).then(|| self.turn_error(result));
-        let mut facts = SessionFacts { activity: self.at_rest(), ..SessionFacts::default() };
+        let mut facts = SessionFacts { activity: self.clear_activity(), ..SessionFacts::default() };
         facts.context = facts::context(self.context_used, self.model.as_deref(), &result.model_usage);
-        say_facts(facts, out);
+        emit_facts(facts, out);
         self.close_turn(status, result.stop_reason.clone(), error, Some(usage), now, out);
     }
 
     /// The end of a turn, in a line of which no more than that can be seen.
-    pub fn unreadable_result(&mut self, now: Timestamp) -> Vec<Said> {
+    pub fn unreadable_result(&mut self, now: Timestamp) -> Vec<TranslatorOutput> {
         let mut out = Vec::new();
-        let activity = self.at_rest();
-        say_facts(SessionFacts { activity, ..SessionFacts::default() }, &mut out);
+        let activity = self.clear_activity();
+        emit_facts(SessionFacts { activity, ..SessionFacts::default() }, &mut out);
         if self.turn.as_ref().is_some_and(|turn| turn.cancelled) {
             self.close_turn(ResponseStatus::Cancelled, None, None, None, now, &mut out);
         } else {
@@ -268,10 +285,10 @@ impl Translator {
         error: Option<ErrorDetail>,
         usage: Option<Usage>,
         at: Timestamp,
-        out: &mut Vec<Said>,
+        out: &mut Vec<TranslatorOutput>,
     ) {
         if status != ResponseStatus::Cancelled {
-            self.take_back(None, at, out);
+            self.withdraw_unconfirmed(None, at, out);
         }
         if self.turn.is_some() {
             self.emit_reports(at, out);
@@ -283,8 +300,8 @@ impl Translator {
         self.calls.retain(|_, call| tools::is_agent(&call.name) || call.parent.is_some());
         self.calls.values_mut().for_each(|call| call.ended = true);
         let done = ResponseDone { status, finish_reason, error: error.clone(), usage };
-        self.say(&turn.id, at, StreamPayload::ResponseDone(done), out);
-        out.push(Said::TurnEnded(TurnRecord {
+        self.emit(&turn.id, at, StreamPayload::ResponseDone(done), out);
+        out.push(TranslatorOutput::TurnEnded(TurnRecord {
             turn_id: turn.id,
             status: match status {
                 ResponseStatus::Completed => TurnRecordStatus::Completed,
@@ -300,9 +317,9 @@ impl Translator {
         }));
     }
 
-    /// A file does not say how a turn ended; its last words do.
-    pub fn close_recorded_turn(&mut self, out: &mut Vec<Said>) {
-        self.say_compacted(out);
+    /// A file does not record how a turn ended; its last entries show it.
+    pub fn close_recorded_turn(&mut self, out: &mut Vec<TranslatorOutput>) {
+        self.emit_compacted(out);
         let Some(turn) = &self.turn else { return };
         let open_calls = self.calls.values().any(|call| !call.ended && call.turn == turn.id);
         let status = match &turn.error {
@@ -319,10 +336,10 @@ impl Translator {
         if let Some(error) = self.turn.as_mut().and_then(|turn| turn.error.take()) {
             return error;
         }
-        let words = result.errors.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
-        let words = result.result.clone().filter(|text| !text.is_empty()).unwrap_or(words);
-        let message = match (words.is_empty(), result.subtype.as_str()) {
-            (false, _) => words,
+        let errors = result.errors.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
+        let text = result.result.clone().filter(|text| !text.is_empty()).unwrap_or(errors);
+        let message = match (text.is_empty(), result.subtype.as_str()) {
+            (false, _) => text,
             (true, "error_max_turns") => "Claude Code reached its limit of steps for one turn.".into(),
             (true, "error_max_budget_usd") => "Claude Code reached its budget for one turn.".into(),
             (true, subtype) => format!("Claude Code ended the turn with an error ({subtype})."),
@@ -342,7 +359,7 @@ impl Translator {
         Usage { cost_usd: Some(cost), ..usage(result.usage.unwrap_or_default()) }
     }
 
-    /// What a model message cost so far. Said once per block, the last time with the final figures.
+    /// What a model message cost so far. Reported once per block, the last time with the final figures.
     pub(super) fn count_usage(&mut self, message: &str, spent: WireUsage) {
         self.context_used = spent.input_tokens
             + spent.cache_read_input_tokens
@@ -368,8 +385,8 @@ impl Translator {
     }
 
     /// In a file, the next message of the user, or one the program sent itself, ends a turn.
-    pub(super) fn next_recorded_turn(&mut self, out: &mut Vec<Said>) {
-        if self.source == Source::File {
+    pub(super) fn next_recorded_turn(&mut self, out: &mut Vec<TranslatorOutput>) {
+        if self.source == LineSource::File {
             self.close_recorded_turn(out);
         }
     }

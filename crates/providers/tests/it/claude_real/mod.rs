@@ -1,7 +1,7 @@
 //! The real Claude Code, driven by the provider, against the scripted model.
 
-mod life;
-mod past;
+mod history;
+mod processes;
 mod turns;
 
 use std::ffi::OsString;
@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use providers::claude::{ClaudeConfig, ClaudeProvider};
-use providers::{NewSession, OpenSession, Provider};
+use providers::{NewSession, Provider, StoredSession};
 use testkit::programs;
 use testkit::scripted_model::ScriptedModel;
 use upserts::{ItemBody, ItemUpdate};
 
+use crate::claude_faults::stored;
 use crate::listener::{Listener, soon};
 
 /// A home, a project and a model of its own for each test.
@@ -65,14 +66,9 @@ impl Bench {
         Listener::new(soon("the session", provider.create_session(new)).await.unwrap())
     }
 
-    fn open(&self, id: &protocol::AgentSessionId) -> OpenSession {
-        OpenSession {
-            id: id.clone(),
-            project_dir: self.project_dir(),
-            prompted: true,
-            chosen: Default::default(),
-            items_max: 200,
-        }
+    /// A session that the agent has, as it is stored.
+    fn stored(&self, agent_id: &protocol::AgentSessionId) -> StoredSession {
+        StoredSession { prompted: true, items_max: 200, ..stored(agent_id, self.project_dir()) }
     }
 }
 

@@ -15,15 +15,15 @@ async fn a_session_is_created_and_answers_turn_after_turn_in_one_process() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    assert!(provider.is_alive(&session.id));
+    assert!(session.session.is_alive());
 
-    let first = provider.send_message(&session.id, "say:hello **world**").await.unwrap();
+    let first = session.send("say:hello **world**").await.unwrap();
     session.until_end_of(&first).await;
     assert!(session.is_completed(&first), "{session:#?}");
-    assert_eq!(session.said(&first), ["hello **world**"]);
-    let second = provider.send_message(&session.id, "think:let me see\nsay:I thought").await.unwrap();
+    assert_eq!(session.answers(&first), ["hello **world**"]);
+    let second = session.send("think:let me see\nsay:I thought").await.unwrap();
     session.until_end_of(&second).await;
-    assert_eq!(session.said(&second), ["I thought"]);
+    assert_eq!(session.answers(&second), ["I thought"]);
     let items = session.of(&second);
     assert!(matches!(&items[1].body, ItemBody::Thinking { text, .. } if *text == "let me see"), "{items:#?}");
     assert_eq!(session.statuses.iter().filter(|status| **status == protocol::AgentStatus::Connected).count(), 1);
@@ -44,7 +44,7 @@ async fn tools_are_shown_as_what_they_do() {
     let mut session = bench.create(&provider).await;
     let script = "read:README.md\nbash:echo out && touch made.txt\nwrite:new.txt=one\\ntwo\\n\n\
                   edit:new.txt=two=>2\nbash:echo no >&2; exit 3\nsay:done";
-    let turn = provider.send_message(&session.id, script).await.unwrap();
+    let turn = session.send(script).await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_completed(&turn), "{session:#?}");
     let items = session.of(&turn);
@@ -79,7 +79,7 @@ async fn tools_are_shown_as_what_they_do() {
     let failed = items.iter().rev().find(|item| matches!(item.body, ItemBody::ToolCall { .. })).unwrap();
     assert!(matches!(failed.body, ItemBody::ToolCall { is_error: Some(true), .. }));
     assert_eq!((detail(failed).exit_code, output(failed).trim()), (Some(3), "no"));
-    assert_eq!(session.said(&turn), ["done"]);
+    assert_eq!(session.answers(&turn), ["done"]);
     let Some(protocol::TurnEvent::TurnComplete { usage: Some(usage), .. }) = session.end_of(&turn) else {
         panic!("no usage: {session:#?}")
     };
@@ -94,36 +94,36 @@ async fn two_tools_at_once_are_kept_apart() {
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
     let script = "say:both\nparallel:bash:echo one || read:README.md\nsay:after";
-    let turn = provider.send_message(&session.id, script).await.unwrap();
+    let turn = session.send(script).await.unwrap();
     session.until_end_of(&turn).await;
     let items = session.of(&turn);
     let kinds: Vec<_> = items.iter().map(|item| item.body.text().map(ToString::to_string)).collect();
     assert_eq!(items.len(), 5, "{kinds:?}");
     assert_eq!(output(tool(&items, "Bash")), "one");
     assert!(output(tool(&items, "Read")).contains("demo"));
-    assert_eq!(session.said(&turn), ["both", "after"]);
+    assert_eq!(session.answers(&turn), ["both", "after"]);
     soon("the end", provider.shutdown()).await;
 }
 
 /// TC-3.4a.
 #[tokio::test]
-async fn cancel_in_a_text_keeps_what_was_said_and_the_session_goes_on() {
+async fn cancel_in_a_text_keeps_what_was_sent_and_the_session_goes_on() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "say:the beginning\nhold:never\nsay:the end").await.unwrap();
+    let turn = session.send("say:the beginning\nhold:never\nsay:the end").await.unwrap();
     session.until("the beginning", |session| session.text().contains("beginning")).await;
-    provider.cancel_turn(&session.id).await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
-    assert_eq!(session.said(&turn), ["the beginning"]);
+    assert_eq!(session.answers(&turn), ["the beginning"]);
     assert!(session.of(&turn).iter().all(|item| item.status == UpsertStatus::Complete));
 
-    let next = provider.send_message(&session.id, "say:still here").await.unwrap();
+    let next = session.send("say:still here").await.unwrap();
     session.until_end_of(&next).await;
-    assert_eq!(session.said(&next), ["still here"]);
-    provider.cancel_turn(&session.id).await.unwrap();
-    let last = provider.send_message(&session.id, "say:a cancel with nothing running is nothing").await.unwrap();
+    assert_eq!(session.answers(&next), ["still here"]);
+    session.session.cancel().await.unwrap();
+    let last = session.send("say:a cancel with nothing running is nothing").await.unwrap();
     session.until_end_of(&last).await;
     assert!(session.is_completed(&last));
     soon("the end", provider.shutdown()).await;
@@ -139,7 +139,7 @@ async fn cancel_in_a_tool_ends_the_tool() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "bash:touch started && sleep 300\nsay:never").await.unwrap();
+    let turn = session.send("bash:touch started && sleep 300\nsay:never").await.unwrap();
     let started = bench.file("started");
     session
         .until("the tool's permission", |session| {
@@ -162,19 +162,19 @@ async fn cancel_in_a_tool_ends_the_tool() {
         }
     })
     .await;
-    provider.cancel_turn(&session.id).await.unwrap();
+    session.session.cancel().await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_cancelled(&turn), "{session:#?}");
     let items = session.of(&turn);
     assert!(detail(tool(&items, "Bash")).interrupted);
-    assert_eq!(session.said(&turn), Vec::<String>::new());
+    assert_eq!(session.answers(&turn), Vec::<String>::new());
     soon("the command to be gone", async {
         while sleepers() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
     .await;
-    assert!(provider.is_alive(&session.id), "the command is ended, not the program");
+    assert!(session.session.is_alive(), "the command is ended, not the program");
     soon("the end", provider.shutdown()).await;
 }
 
@@ -184,21 +184,21 @@ async fn cancel_before_the_first_word_ends_the_turn_and_not_the_process() {
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
     for _ in 0..5 {
-        let turn = provider.send_message(&session.id, "hold:never\nsay:never").await.unwrap();
-        provider.cancel_turn(&session.id).await.unwrap();
+        let turn = session.send("hold:never\nsay:never").await.unwrap();
+        session.session.cancel().await.unwrap();
         session.until_end_of(&turn).await;
         assert!(session.is_cancelled(&turn), "{session:#?}");
     }
-    let turn = provider.send_message(&session.id, "say:ready").await.unwrap();
+    let turn = session.send("say:ready").await.unwrap();
     session.until_end_of(&turn).await;
-    assert_eq!(session.said(&turn), ["ready"]);
+    assert_eq!(session.answers(&turn), ["ready"]);
     let connected = session.statuses.iter().filter(|status| **status == protocol::AgentStatus::Connected);
     assert_eq!(connected.count(), 1, "one process for all of it: {session:#?}");
     soon("the end", provider.shutdown()).await;
 }
 
-/// A measurement, not a test: from the cancel to the end of the turn, when the next message is taken. Run alone, it prints
-/// milliseconds.
+/// A measurement, not a test: from the cancel to the end of the turn, when the next message is taken. Run alone, it
+/// prints milliseconds.
 #[tokio::test]
 #[ignore = "a measurement: cargo test -p providers -- --ignored --nocapture how_soon_a_cancelled"]
 async fn how_soon_a_cancelled_session_is_ready() {
@@ -214,7 +214,7 @@ async fn how_soon_a_cancelled_session_is_ready() {
     ] {
         let mut took = Vec::new();
         for _ in 0..7 {
-            let turn = provider.send_message(&session.id, script).await.unwrap();
+            let turn = session.send(script).await.unwrap();
             if place == "in a tool" {
                 soon("the tool to run", async {
                     while std::fs::remove_file(bench.file("some-words")).is_err() {
@@ -224,20 +224,20 @@ async fn how_soon_a_cancelled_session_is_ready() {
                 .await;
             } else if script != "hold:never" {
                 session
-                    .until("the words", |session| {
+                    .until("the text", |session| {
                         session.of(&turn).iter().any(|item| output(item).starts_with("some words"))
                     })
                     .await;
             }
             let begun = std::time::Instant::now();
-            provider.cancel_turn(&session.id).await.unwrap();
+            session.session.cancel().await.unwrap();
             session.until_end_of(&turn).await;
             took.push(begun.elapsed().as_millis());
             assert!(session.is_cancelled(&turn), "{session:#?}");
         }
         took.sort_unstable();
         println!("{:4} ms at the median, {:4} ms at most  {place}", took[took.len() / 2], took[took.len() - 1]);
-        let ready = provider.send_message(&session.id, "say:ready").await.unwrap();
+        let ready = session.send("say:ready").await.unwrap();
         session.until_end_of(&ready).await;
     }
     soon("the end", provider.shutdown()).await;
@@ -248,7 +248,7 @@ async fn a_question_to_the_user_is_shown_and_left_to_the_chat() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "ask\nsay:I assumed blue").await.unwrap();
+    let turn = session.send("ask\nsay:I assumed blue").await.unwrap();
     session.until_end_of(&turn).await;
     assert!(session.is_completed(&turn), "{session:#?}");
     let items = session.of(&turn);
@@ -258,7 +258,7 @@ async fn a_question_to_the_user_is_shown_and_left_to_the_chat() {
     );
     let decision = asked.permission.as_ref().map(|permission| permission.decision);
     assert_eq!(decision, Some(protocol::PermissionDecision::Cancelled));
-    assert_eq!(session.said(&turn), ["I assumed blue"]);
+    assert_eq!(session.answers(&turn), ["I assumed blue"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -268,16 +268,16 @@ async fn a_tool_that_is_denied_says_so_and_the_turn_goes_on() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    soon("the mode", provider.set_option(&session.id, "mode", "dontAsk")).await.unwrap();
-    let turn = provider.send_message(&session.id, "bash:touch forbidden\nsay:went on").await.unwrap();
+    soon("the mode", session.session.set_option("mode", "dontAsk")).await.unwrap();
+    let turn = session.send("bash:touch forbidden\nsay:went on").await.unwrap();
     session.until_end_of(&turn).await;
     let items = session.of(&turn);
     assert!(matches!(tool(&items, "Bash").body, ItemBody::ToolCall { is_error: Some(true), .. }), "{items:#?}");
     assert!(!bench.file("forbidden").exists());
-    assert_eq!(session.said(&turn), ["went on"]);
+    assert_eq!(session.answers(&turn), ["went on"]);
     let mode = session.facts.options.iter().flatten().find(|option| option.id == "mode").unwrap();
     assert_eq!(mode.value, "dontAsk");
-    let refused = soon("the answer", provider.set_option(&session.id, "mode", "bypassPermissions")).await;
+    let refused = soon("the answer", session.session.set_option("mode", "bypassPermissions")).await;
     assert!(matches!(refused, Err(ProviderError::Protocol { .. })), "{refused:?}");
     soon("the end", provider.shutdown()).await;
 }
@@ -287,8 +287,8 @@ async fn a_plan_the_user_asked_for_waits_for_the_user() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    soon("the mode", provider.set_option(&session.id, "mode", "plan")).await.unwrap();
-    let turn = provider.send_message(&session.id, "plan:1. Do it\nsay:waiting").await.unwrap();
+    soon("the mode", session.session.set_option("mode", "plan")).await.unwrap();
+    let turn = session.send("plan:1. Do it\nsay:waiting").await.unwrap();
     session.until_end_of(&turn).await;
     let items = session.of(&turn);
     let plan = tool(&items, "ExitPlanMode");
@@ -304,35 +304,35 @@ async fn a_long_stream_arrives_whole() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "stream:2000").await.unwrap();
+    let turn = session.send("stream:2000").await.unwrap();
     session.until_end_of(&turn).await;
     let expected: Vec<_> = (0..2000).map(|word| format!("w{word}")).collect();
-    assert_eq!(session.said(&turn), [expected.join(" ")]);
+    assert_eq!(session.answers(&turn), [expected.join(" ")]);
     soon("the end", provider.shutdown()).await;
 }
 
 #[tokio::test]
-async fn errors_of_the_model_are_the_turns_error_and_retries_are_told() {
+async fn errors_of_the_model_are_the_turns_error_and_retries_are_reported() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
 
-    let failed = provider.send_message(&session.id, "error:500").await.unwrap();
+    let failed = session.send("error:500").await.unwrap();
     session.until_end_of(&failed).await;
-    let (code, words) = session.error_of(&failed).unwrap();
-    assert!(code == "AGENT_PROTOCOL_ERROR" && words.contains("500"), "{code} {words}");
+    let (code, message) = session.error_of(&failed).unwrap();
+    assert!(code == "AGENT_PROTOCOL_ERROR" && message.contains("500"), "{code} {message}");
     assert!(session.all_facts.iter().any(|facts| facts.activity.as_ref().is_some_and(|now| now.contains("Try 1"))));
     assert_eq!(session.facts.activity.as_deref(), Some(""), "over when the turn is");
     assert!(session.text().contains("tries again"), "{session:#?}");
 
-    let refused = provider.send_message(&session.id, "error:401").await.unwrap();
+    let refused = session.send("error:401").await.unwrap();
     session.until_end_of(&refused).await;
     assert!(session.error_of(&refused).unwrap().1.contains("/login"), "{session:#?}");
 
-    let recovered = provider.send_message(&session.id, "error:529*1\nsay:better").await.unwrap();
+    let recovered = session.send("error:529*1\nsay:better").await.unwrap();
     session.until_end_of(&recovered).await;
     assert!(session.is_completed(&recovered), "{session:#?}");
-    assert_eq!(session.said(&recovered), ["better"]);
+    assert_eq!(session.answers(&recovered), ["better"]);
     soon("the end", provider.shutdown()).await;
 }
 
@@ -341,9 +341,9 @@ async fn a_stream_that_breaks_off_is_not_shown_twice() {
     let bench = Bench::new().await;
     let provider = bench.provider();
     let mut session = bench.create(&provider).await;
-    let turn = provider.send_message(&session.id, "say:half an answer\nerror:cut*1\nsay:whole").await.unwrap();
+    let turn = session.send("say:half an answer\nerror:cut*1\nsay:whole").await.unwrap();
     session.until_end_of(&turn).await;
-    let said = session.said(&turn);
-    assert_eq!(said.iter().filter(|text| text.contains("half an answer")).count(), 1, "{session:#?}");
+    let answers = session.answers(&turn);
+    assert_eq!(answers.iter().filter(|text| text.contains("half an answer")).count(), 1, "{session:#?}");
     soon("the end", provider.shutdown()).await;
 }

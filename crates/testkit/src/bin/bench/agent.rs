@@ -106,14 +106,14 @@ impl Scene<'_> {
 
     fn items(&self, count: usize) {
         for number in 0..count {
-            let words =
+            let text =
                 format!("Part {number} of the **work** is done; `item_{number}` holds what came of it. ").repeat(4);
             let update = match number % 2 {
                 0 => json!({"sessionUpdate": "agent_message_chunk", "messageId": format!("{}-{number}", self.message),
-                    "content": {"type": "text", "text": words}}),
+                    "content": {"type": "text", "text": text}}),
                 _ => json!({"sessionUpdate": "tool_call", "toolCallId": format!("{}-{number}", self.message),
                     "title": "cargo test", "kind": "execute", "status": "completed", "rawInput": {"command": "cargo test"},
-                    "content": [{"type": "content", "content": {"type": "text", "text": words}}]}),
+                    "content": [{"type": "content", "content": {"type": "text", "text": text}}]}),
             };
             let params = json!({"sessionId": self.session, "update": update});
             let line = format!("{}\n", json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));

@@ -15,7 +15,7 @@ use crate::server::{Relay, Server};
 
 /// What was read while turns ran.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedFrame {
     /// Every frame, with the time at which it was there.
     frames: Vec<(u64, Utf8Bytes)>,
     pub(crate) begun: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Heard {
     pub(crate) bytes: usize,
 }
 
-impl Heard {
+impl ReceivedFrame {
     pub(crate) fn seconds(&self) -> f64 {
         (self.ended - self.begun) as f64 / 1e9
     }
@@ -64,8 +64,8 @@ impl Window {
     }
 
     /// Sends the same to every session at once and reads until every turn is over.
-    pub(crate) async fn converse(&mut self, sessions: &[String], content: &str) -> anyhow::Result<Heard> {
-        let mut heard = Heard { begun: nanoseconds(), ..Heard::default() };
+    pub(crate) async fn converse(&mut self, sessions: &[String], content: &str) -> anyhow::Result<ReceivedFrame> {
+        let mut received = ReceivedFrame { begun: nanoseconds(), ..ReceivedFrame::default() };
         for session in sessions {
             let send = json!({"type": "session:send", "sessionId": session, "content": content});
             self.socket.feed(Message::text(send.to_string())).await?;
@@ -74,15 +74,15 @@ impl Window {
         let mut running = sessions.len();
         while running > 0 {
             let (at, text) = next(&mut self.socket).await?;
-            heard.bytes += text.len();
+            received.bytes += text.len();
             ensure!(!text.contains(r#""turn_error""#) && !text.starts_with(r#"{"type":"error""#), "{text}");
             if text.contains(r#""turn_complete""#) {
                 running -= 1;
             }
-            heard.frames.push((at, text));
+            received.frames.push((at, text));
         }
-        heard.ended = nanoseconds();
-        Ok(heard)
+        received.ended = nanoseconds();
+        Ok(received)
     }
 
     pub(crate) async fn call(&mut self, mut message: Value) -> anyhow::Result<Value> {
@@ -124,8 +124,8 @@ impl Bare {
         Ok(created["result"]["sessionId"].as_str().context("no session")?.to_owned())
     }
 
-    pub(crate) async fn converse(&mut self, sessions: &[String], content: &str) -> anyhow::Result<Heard> {
-        let mut heard = Heard { begun: nanoseconds(), ..Heard::default() };
+    pub(crate) async fn converse(&mut self, sessions: &[String], content: &str) -> anyhow::Result<ReceivedFrame> {
+        let mut received = ReceivedFrame { begun: nanoseconds(), ..ReceivedFrame::default() };
         for session in sessions {
             let prompt = json!([{"type": "text", "text": content}]);
             let line = self.request("session/prompt", json!({"sessionId": session, "prompt": prompt}));
@@ -135,14 +135,14 @@ impl Bare {
         let mut running = sessions.len();
         while running > 0 {
             let (at, text) = next(&mut self.socket).await?;
-            heard.bytes += text.len();
+            received.bytes += text.len();
             if text.contains(r#""stopReason""#) {
                 running -= 1;
             }
-            heard.frames.push((at, text));
+            received.frames.push((at, text));
         }
-        heard.ended = nanoseconds();
-        Ok(heard)
+        received.ended = nanoseconds();
+        Ok(received)
     }
 
     async fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
@@ -178,10 +178,10 @@ async fn next(socket: &mut WebSocketStream<TcpStream>) -> anyhow::Result<(u64, U
 
 /// The way of every piece from its line to its frame, in milliseconds. Fails unless each session's pieces came in order,
 /// each once.
-pub(crate) fn latencies(heard: &Heard, sessions: usize, pieces: usize) -> anyhow::Result<Vec<f64>> {
+pub(crate) fn latencies(received: &ReceivedFrame, sessions: usize, pieces: usize) -> anyhow::Result<Vec<f64>> {
     let mut next_piece: HashMap<String, usize> = HashMap::new();
     let mut latencies = Vec::with_capacity(sessions * pieces);
-    for (at, text) in heard.frames.iter().filter(|(_, text)| text.contains('@')) {
+    for (at, text) in received.frames.iter().filter(|(_, text)| text.contains('@')) {
         let frame: Value = serde_json::from_str(text)?;
         // The product's frame, or else the agent's own line.
         let (session, content) = match frame["payload"]["content"].as_str() {

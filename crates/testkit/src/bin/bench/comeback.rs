@@ -1,4 +1,4 @@
-//! What a page waits for on the server's side: the past of a session, and a server that comes back.
+//! What a page waits for on the server's side: the history of a session, and a server that comes back.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the server holds when much was said.
+//! What the server holds when the sessions are long.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::server::{Server, settle};
 const SESSIONS: usize = 10;
 const ITEMS: usize = 2_000;
 
-/// Ten live sessions of 2,000 items, all open in one window. The floor is the same server before anything was said.
+/// Ten live sessions of 2,000 items, all open in one window. The floor is the same server before the first message.
 pub(crate) async fn ten_long_sessions(program: &Path) -> anyhow::Result<[Row; 2]> {
     let server = Server::start(program).await?;
     settle().await;

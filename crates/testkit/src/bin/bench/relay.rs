@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 const READ_BYTES: usize = 64 * 1024;
 
-/// Says where it listens and serves one client.
+/// Prints where it listens and serves one client.
 pub(crate) async fn run() -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?);

@@ -86,7 +86,7 @@ pub(crate) fn binary_size(program: &Path) -> anyhow::Result<Row> {
     })
 }
 
-/// From the call that starts the process to the moment it says where it listens.
+/// From the call that starts the process to the moment it prints where it listens.
 pub(crate) async fn cold_start(program: &Path, starts: usize) -> anyhow::Result<[Row; 2]> {
     let home = tempfile::tempdir()?;
     start(program, home.path()).await?; // The first start also makes the data directory and the secret.

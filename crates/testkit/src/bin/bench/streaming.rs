@@ -1,11 +1,11 @@
-//! What is said on its way: how long a piece takes, how many a second, and what a long answer costs.
+//! A message on its way: how long a piece takes, how many a second, and what a long answer costs.
 //!
 //! The product and the bare relay take turns, so that both meet the same weather.
 
 use std::path::Path;
 
 use crate::Effort;
-use crate::client::{Bare, Heard, Window, latencies};
+use crate::client::{Bare, ReceivedFrame, Window, latencies};
 use crate::clock::nanoseconds;
 use crate::row::{Row, Target, quantile};
 use crate::server::{Relay, Server};
@@ -18,8 +18,8 @@ const MILLISECONDS: f64 = 1e6;
 
 /// Turns with both, one after the other.
 struct Runs {
-    product: Vec<Heard>,
-    relay: Vec<Heard>,
+    product: Vec<ReceivedFrame>,
+    relay: Vec<ReceivedFrame>,
 }
 
 async fn alternate(program: &Path, rounds: usize, sessions: usize, content: &str) -> anyhow::Result<Runs> {
@@ -44,8 +44,8 @@ async fn alternate(program: &Path, rounds: usize, sessions: usize, content: &str
 
 impl Runs {
     fn latency_rows(&self, what: &str, pieces: usize, targets: [Target; 3]) -> anyhow::Result<Vec<Row>> {
-        let all = |runs: &[Heard]| {
-            let runs: anyhow::Result<Vec<_>> = runs.iter().map(|heard| latencies(heard, 1, pieces)).collect();
+        let all = |runs: &[ReceivedFrame]| {
+            let runs: anyhow::Result<Vec<_>> = runs.iter().map(|received| latencies(received, 1, pieces)).collect();
             runs.map(|runs| runs.concat())
         };
         let (mut product, mut relay) = (all(&self.product)?, all(&self.relay)?);
@@ -62,11 +62,11 @@ impl Runs {
 
     /// Pieces a second, the median of the rounds. None may be lost.
     fn throughput_row(&self, sessions: usize, pieces: usize) -> anyhow::Result<Row> {
-        let rate = |runs: &[Heard]| {
+        let rate = |runs: &[ReceivedFrame]| {
             let mut rates = Vec::new();
-            for heard in runs {
-                latencies(heard, sessions, pieces)?;
-                rates.push((sessions * pieces) as f64 / heard.seconds());
+            for received in runs {
+                latencies(received, sessions, pieces)?;
+                rates.push((sessions * pieces) as f64 / received.seconds());
             }
             anyhow::Ok(quantile(&mut rates, 0.5))
         };
@@ -108,10 +108,10 @@ pub(crate) async fn bytes(program: &Path) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (shape, name) in [("paragraph", "one paragraph"), ("code", "one code block"), ("mixed", "mixed")] {
         let session = window.create().await?;
-        let heard = window.converse(&[session], &format!("shaped {shape} {LONG_ANSWER_PIECES}")).await?;
+        let received = window.converse(&[session], &format!("shaped {shape} {LONG_ANSWER_PIECES}")).await?;
         rows.push(Row {
             name: format!("bytes to a page, 48 KB in 2,000 chunks, {name}"),
-            value: heard.bytes as f64 / 1000.0,
+            value: received.bytes as f64 / 1000.0,
             unit: "KB",
             target: Target::Most(500.0),
             floor: Some(LONG_ANSWER_BYTES / 1000.0),

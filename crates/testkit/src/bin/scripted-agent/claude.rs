@@ -1,14 +1,14 @@
 //! Claude Code's wire, for what the real program cannot be made to do: break it.
 //!
-//! A word before its flags decides how it starts: `silent` never answers, `refuse:TEXT` leaves with that on stderr,
-//! `noisy` says things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
+//! An argument before its flags decides how it starts: `silent` never answers, `refuse:TEXT` exits with that on stderr,
+//! `noisy` prints things that are not JSON first, `old:VERSION` is a program of that version which knows none of the newer
 //! flags, `wait:FILE` does nothing until there is such a file, `stubborn:FILE` changes its mode only then, `mute:FILE` does not even
 //! answer before, `tardy` begins with its first message only after an
 //! interrupt, and ends it at the next. Each line of a prompt is then done in turn:
 //!
 //! ```text
 //! say:TEXT      streams the text and confirms it
-//! whole:TEXT    says the text at once, without streaming it
+//! whole:TEXT    sends the text at once, without streaming it
 //! part:TEXT     streams the text and never confirms it
 //! tool:COMMAND  calls Bash and gives no result
 //! result:TEXT   gives the result of a call nobody made; `failed:TEXT` that of one that failed
@@ -17,15 +17,15 @@
 //! huge:BYTES    one line of that many bytes
 //! flood:COUNT   that many pieces of text, as fast as the pipe takes them
 //! mark:FILE     makes an empty file in the project
-//! env:NAME      says the variable
-//! pid           says its process id
-//! stall         says nothing more, for ever
+//! env:NAME      sends the variable
+//! pid           sends its process id
+//! stall         sends nothing more, for ever
 //! close         closes its output and lives on
-//! exit:CODE     leaves at once, in the middle of everything
+//! exit:CODE     exits at once, in the middle of everything
 //! raw:LINE      writes the rest as a line, as it is
 //! bytes:HEX     writes a line of these bytes
 //! mute-end      ends the prompt without `result`
-//! on-stop:LINE  ends the prompt without `result`, and writes this line when it is interrupted; `exit:CODE` leaves instead
+//! on-stop:LINE  ends the prompt without `result`, and writes this line when it is interrupted; `exit:CODE` exits instead
 //! ```
 //!
 //! A prompt that comes to its end is ended with `result`.
@@ -36,14 +36,14 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-pub(super) fn run(words: Vec<String>) -> ExitCode {
-    match words.first().map(|word| word.split_once(':').unwrap_or((word, ""))) {
+pub(super) fn run(args: Vec<String>) -> ExitCode {
+    match args.first().map(|arg| arg.split_once(':').unwrap_or((arg, ""))) {
         Some(("refuse", text)) => {
             eprintln!("{text}");
             return ExitCode::FAILURE;
         }
         Some(("old", version)) => {
-            if words.iter().any(|word| word == "--version") {
+            if args.iter().any(|arg| arg == "--version") {
                 println!("{version} (Claude Code)");
                 return ExitCode::SUCCESS;
             }
@@ -62,19 +62,19 @@ pub(super) fn run(words: Vec<String>) -> ExitCode {
         Some(("noisy", _)) => print!("Loading…\n\n{{\n[1]\n"),
         _ => {}
     }
-    let session = words.iter().find_map(|word| word.strip_prefix("--session-id=").or(word.strip_prefix("--resume=")));
+    let session = args.iter().find_map(|arg| arg.strip_prefix("--session-id=").or(arg.strip_prefix("--resume=")));
     let session = session.unwrap_or_default().to_owned();
-    let tardy = words.first().is_some_and(|word| word == "tardy").then_some(Tardy::Fresh);
-    let keeps_mode = match words.first().and_then(|word| word.split_once(':')) {
-        Some(("stubborn", file)) => Some((Kept::Saying, PathBuf::from(file))),
-        Some(("mute", file)) => Some((Kept::Silently, PathBuf::from(file))),
+    let tardy = args.first().is_some_and(|arg| arg == "tardy").then_some(Tardy::Fresh);
+    let keeps_mode = match args.first().and_then(|arg| arg.split_once(':')) {
+        Some(("stubborn", file)) => Some((ModeChange::Announced, PathBuf::from(file))),
+        Some(("mute", file)) => Some((ModeChange::Silent, PathBuf::from(file))),
         _ => None,
     };
     let mut agent = Agent { session, messages: 0, tardy, keeps_mode, on_stop: None };
     for line in std::io::stdin().lines() {
         let Ok(line) = line else { break };
         let Ok(line) = serde_json::from_str::<Value>(&line) else { return ExitCode::FAILURE };
-        if let Some(code) = agent.hear(&line) {
+        if let Some(code) = agent.on_line(&line) {
             return code;
         }
     }
@@ -86,14 +86,14 @@ struct Agent {
     messages: u64,
     tardy: Option<Tardy>,
     /// Changes its mode only once this file is there.
-    keeps_mode: Option<(Kept, PathBuf)>,
+    keeps_mode: Option<(ModeChange, PathBuf)>,
     /// What it writes when it is interrupted.
     on_stop: Option<String>,
 }
 
-enum Kept {
-    Saying,
-    Silently,
+enum ModeChange {
+    Announced,
+    Silent,
 }
 
 /// How far a tardy agent has come with its first message.
@@ -104,7 +104,7 @@ enum Tardy {
 }
 
 impl Agent {
-    fn hear(&mut self, line: &Value) -> Option<ExitCode> {
+    fn on_line(&mut self, line: &Value) -> Option<ExitCode> {
         match line["type"].as_str()? {
             "control_request" => {
                 let answer = match line["request"]["subtype"].as_str() {
@@ -114,13 +114,13 @@ impl Agent {
                 let is_kept = line["request"]["subtype"] == "set_permission_mode"
                     && self.keeps_mode.as_ref().is_some_and(|(_, file)| !file.exists());
                 let response = match &self.keeps_mode {
-                    Some((Kept::Silently, _)) if is_kept => return None,
-                    Some((Kept::Saying, _)) if is_kept => {
+                    Some((ModeChange::Silent, _)) if is_kept => return None,
+                    Some((ModeChange::Announced, _)) if is_kept => {
                         json!({"subtype": "error", "request_id": line["request_id"], "error": "not today"})
                     }
                     _ => json!({"subtype": "success", "request_id": line["request_id"], "response": answer}),
                 };
-                self.say(json!({"type": "control_response", "response": response}));
+                self.send(json!({"type": "control_response", "response": response}));
                 if line["request"]["subtype"] == "interrupt" {
                     return self.interrupted();
                 }
@@ -130,7 +130,7 @@ impl Agent {
             }
             "user" => {
                 let uuid = line["uuid"].clone();
-                self.say(json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
+                self.send(json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
                 for step in line["message"]["content"].as_str()?.lines() {
                     if step == "mute-end" {
                         return None;
@@ -143,7 +143,7 @@ impl Agent {
                         return Some(code);
                     }
                 }
-                self.say(json!({"type": "result", "subtype": "success", "is_error": false, "result": ""}));
+                self.send(json!({"type": "result", "subtype": "success", "is_error": false, "result": ""}));
             }
             _ => {}
         }
@@ -159,11 +159,11 @@ impl Agent {
         }
         match self.tardy.take() {
             Some(Tardy::Waiting { message }) => {
-                self.say(json!({"type": "command_lifecycle", "command_uuid": message, "state": "started"}));
+                self.send(json!({"type": "command_lifecycle", "command_uuid": message, "state": "started"}));
                 self.stream(["begun after all"]);
                 self.tardy = Some(Tardy::Begun);
             }
-            Some(Tardy::Begun) => self.say(json!({
+            Some(Tardy::Begun) => self.send(json!({
                 "type": "result", "subtype": "error_during_execution", "is_error": true,
                 "terminal_reason": "aborted_streaming",
             })),
@@ -196,7 +196,7 @@ impl Agent {
                     "type": "tool_result", "tool_use_id": "toolu_nobodys", "content": rest, "is_error": word == "failed",
                 }]);
                 let message = json!({"role": "user", "content": content});
-                self.say(json!({"type": "user", "message": message, "parent_tool_use_id": null}));
+                self.send(json!({"type": "user", "message": message, "parent_tool_use_id": null}));
             }
             "raw" => write_line(rest.as_bytes()),
             "bytes" => write_line(&crate::from_hex(rest)),
@@ -280,14 +280,14 @@ impl Agent {
 
     fn block(&self, message: &str, block: Value) {
         let message = json!({"id": message, "model": "scripted", "content": [block]});
-        self.say(json!({"type": "assistant", "message": message, "parent_tool_use_id": null}));
+        self.send(json!({"type": "assistant", "message": message, "parent_tool_use_id": null}));
     }
 
     fn event(&self, event: Value) {
-        self.say(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}));
+        self.send(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}));
     }
 
-    fn say(&self, mut line: Value) {
+    fn send(&self, mut line: Value) {
         line["session_id"] = self.session.clone().into();
         let mut out = std::io::stdout().lock();
         // Nobody reads any more: the end of our input follows.

@@ -1,4 +1,4 @@
-//! An agent that does as its prompts say: `scripted-agent <wire> [words]`. Also the guardian of the agents of tests.
+//! An agent that does as its prompts say: `scripted-agent <wire> [args]`. Also the guardian of the agents of tests.
 
 mod acp;
 mod claude;
@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     agent_process::guardian_entry();
-    let mut words = std::env::args().skip(1);
-    match words.next().as_deref() {
-        Some("acp") => acp::run(&words.collect::<Vec<_>>()),
-        Some("claude") => claude::run(words.collect()),
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("acp") => acp::run(&args.collect::<Vec<_>>()),
+        Some("claude") => claude::run(args.collect()),
         // The demo agent, as our own program starts it.
         Some("demo-agent") => demo_agent::run(),
         wire => {
-            eprintln!("scripted-agent speaks no {}", wire.unwrap_or("wire unless told which"));
+            eprintln!("scripted-agent speaks no {}", wire.unwrap_or("wire unless one is given"));
             ExitCode::FAILURE
         }
     }

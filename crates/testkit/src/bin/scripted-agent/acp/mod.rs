@@ -1,28 +1,28 @@
 //! The Agent Client Protocol, for what real agents cannot be made to do: break it.
 //!
-//! Words after `acp` decide how it starts and what it can:
+//! Arguments after `acp` decide how it starts and what it can:
 //!
 //! ```text
-//! refuse:TEXT     leaves with that on stderr, before the handshake
+//! refuse:TEXT     exits with that on stderr, before the handshake
 //! silent          never answers
-//! die             leaves in the middle of the handshake
+//! die             exits in the middle of the handshake
 //! version:N       speaks another version of the protocol
 //! reject:TEXT     answers the handshake with an error
 //! answer:JSON     answers the handshake with that
-//! noisy           says things that are no messages first
+//! noisy           prints things that are no messages first
 //! no-load no-resume no-close no-list no-delete    lacks that capability
 //! login           wants `authenticate` with the method `key` first, whose variable is SCRIPTED_KEY
 //! old-new         answers `session/new` with the last session it has
 //! slow-new        answers `session/new` only when the gate `new` is open
-//! slow-load       tells the past and answers `session/load` only when the gate `load-<session>` is open
+//! slow-load       replays the history and answers `session/load` only when the gate `load-<session>` is open
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
 //! refuse-close    answers `session/close` with an error
-//! empty-load      tells nothing of the past and answers `session/load` all the same
+//! empty-load      replays nothing and answers `session/load` anyway
 //! fixed-mode      refuses `session/set_mode` when the gate `fixed-mode` is open
 //! ```
 //!
-//! What its prompts may say is in [`script`]. Sessions that got a prompt are kept in the directory
+//! What its prompts may hold is in [`script`]. Sessions that got a prompt are kept in the directory
 //! `SCRIPTED_AGENT_STATE`, so that another process can load them; there it also writes a `log` of what it was asked,
 //! and looks for gates: files named `gate-<name>`.
 
@@ -40,11 +40,11 @@ use serde_json::{Value, json};
 
 use self::store::Store;
 
-pub(super) fn run(words: &[String]) -> ExitCode {
+pub(super) fn run(args: &[String]) -> ExitCode {
     let store = Store::open();
     store.log(&format!("start {}", std::process::id()));
-    for word in words {
-        match word.split_once(':').unwrap_or((word, "")) {
+    for arg in args {
+        match arg.split_once(':').unwrap_or((arg, "")) {
             ("refuse", text) => {
                 eprintln!("{text}");
                 return ExitCode::FAILURE;
@@ -54,7 +54,7 @@ pub(super) fn run(words: &[String]) -> ExitCode {
         }
     }
     let agent = Arc::new(Agent {
-        words: words.iter().cloned().collect(),
+        args: args.iter().cloned().collect(),
         store,
         state: Mutex::default(),
         output: Mutex::new(std::io::stdout()),
@@ -64,7 +64,7 @@ pub(super) fn run(words: &[String]) -> ExitCode {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
         let closes_input =
             message["params"]["prompt"][0]["text"].as_str().is_some_and(|text| text.contains("close-input"));
-        if let Some(code) = agent.hear(message) {
+        if let Some(code) = agent.on_message(message) {
             return code;
         }
         if closes_input {
@@ -80,7 +80,7 @@ pub(super) fn run(words: &[String]) -> ExitCode {
 
 #[derive(Debug)]
 struct Agent {
-    words: HashSet<String>,
+    args: HashSet<String>,
     store: Store,
     state: Mutex<State>,
     output: Mutex<std::io::Stdout>,
@@ -97,16 +97,16 @@ struct State {
 }
 
 impl Agent {
-    fn has(&self, word: &str) -> bool {
-        self.words.contains(word)
+    fn has(&self, option: &str) -> bool {
+        self.args.contains(option)
     }
 
-    fn word(&self, word: &str) -> Option<&str> {
-        self.words.iter().find_map(|said| said.strip_prefix(word)?.strip_prefix(':'))
+    fn option(&self, option: &str) -> Option<&str> {
+        self.args.iter().find_map(|arg| arg.strip_prefix(option)?.strip_prefix(':'))
     }
 
     /// Takes in one message. A code ends the program.
-    fn hear(self: &Arc<Self>, message: Value) -> Option<ExitCode> {
+    fn on_message(self: &Arc<Self>, message: Value) -> Option<ExitCode> {
         let Some(method) = message["method"].as_str() else {
             let waiting = message["id"].as_u64().and_then(|id| self.lock().waiting.remove(&id));
             if let Some(waiting) = waiting {
@@ -128,17 +128,17 @@ impl Agent {
                 self.on_its_own(message, |agent, message| {
                     let params = &message["params"];
                     agent.hold(&format!("load-{}", params["sessionId"].as_str().unwrap_or_default()), "");
-                    agent.take_up(&message["id"], params, true);
+                    agent.load_or_resume(&message["id"], params, true);
                 });
             }
             "session/resume" if self.has("slow-resume") => {
                 self.on_its_own(message, |agent, message| {
                     let params = &message["params"];
                     agent.hold(&format!("resume-{}", params["sessionId"].as_str().unwrap_or_default()), "");
-                    agent.take_up(&message["id"], params, false);
+                    agent.load_or_resume(&message["id"], params, false);
                 });
             }
-            "session/load" | "session/resume" => self.take_up(id, params, method == "session/load"),
+            "session/load" | "session/resume" => self.load_or_resume(id, params, method == "session/load"),
             "session/list" => self.list(id, params),
             "session/close" if self.has("refuse-close") => self.refuse(id, -32603, "Not now."),
             "session/close" | "session/delete" => {
@@ -185,15 +185,15 @@ impl Agent {
             eprintln!("it was not to be");
             return Some(ExitCode::from(3));
         }
-        if let Some(text) = self.word("reject") {
+        if let Some(text) = self.option("reject") {
             self.refuse(id, -32603, text);
             return None;
         }
-        if let Some(answer) = self.word("answer").and_then(|answer| serde_json::from_str(answer).ok()) {
+        if let Some(answer) = self.option("answer").and_then(|answer| serde_json::from_str(answer).ok()) {
             self.answer(id, answer);
             return None;
         }
-        let version: u64 = self.word("version").and_then(|version| version.parse().ok()).unwrap_or(1);
+        let version: u64 = self.option("version").and_then(|version| version.parse().ok()).unwrap_or(1);
         let capability = |name: &str| if self.has(&format!("no-{name}")) { Value::Null } else { json!({}) };
         let methods = json!([{"id": "key", "name": "Key", "description": "Set SCRIPTED_KEY.", "type": "env_var",
             "vars": [{"name": "SCRIPTED_KEY"}]}]);
@@ -224,7 +224,7 @@ impl Agent {
         let last = self.store.sessions().pop().filter(|_| self.has("old-new"));
         let session = last.unwrap_or_else(|| self.store.new_session());
         self.lock().open.insert(session.clone());
-        // Some agents speak of a session before they have said its name.
+        // Some agents speak of a session before they have sent its name.
         self.update(
             &session,
             json!({"sessionUpdate": "available_commands_update",
@@ -239,14 +239,14 @@ impl Agent {
         json!({"currentModeId": mode, "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]})
     }
 
-    /// `load` tells the past again, `resume` does not. A session that never got a prompt is not there.
-    fn take_up(&self, id: &Value, params: &Value, replay: bool) {
+    /// `load` replays the history, `resume` does not. A session without a prompt does not exist.
+    fn load_or_resume(&self, id: &Value, params: &Value, replay: bool) {
         let session = params["sessionId"].as_str().unwrap_or_default();
-        let Some(past) = self.store.past(session) else {
+        let Some(history) = self.store.history(session) else {
             return self.refuse(id, -32002, &format!("Resource not found: {session}"));
         };
         if replay && !self.has("empty-load") {
-            for update in past {
+            for update in history {
                 self.update(session, update);
             }
         }
@@ -292,25 +292,25 @@ impl Agent {
             state.waiting.insert(id, sender);
             id
         };
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         receiver
     }
 
     fn update(&self, session: &str, update: Value) {
-        self.say(
+        self.send(
             &json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}}),
         );
     }
 
     fn answer(&self, id: &Value, result: Value) {
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
     fn refuse(&self, id: &Value, code: i64, message: &str) {
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
     }
 
-    fn say(&self, message: &Value) {
+    fn send(&self, message: &Value) {
         self.write(format!("{message}\n").as_bytes());
     }
 

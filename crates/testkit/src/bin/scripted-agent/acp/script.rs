@@ -1,8 +1,8 @@
-//! What a prompt may say. Each of its lines is done in turn; then the prompt is answered with `end_turn`.
+//! What a prompt may hold. Each of its lines is done in turn; then the prompt is answered with `end_turn`.
 //!
 //! ```text
 //! say:TEXT           a piece of the answer; more of them are more of the same answer
-//! again:TEXT         a piece of another answer, as when a cut stream begins anew
+//! again:TEXT         a piece of another answer, as when an interrupted stream restarts
 //! think:TEXT         a piece of a thought
 //! notice:TEXT        a notice
 //! call:ID COMMAND    a command begins to run
@@ -11,14 +11,14 @@
 //! edit:ID PATH       a file is changed
 //! hard:LANGUAGE UNIT  code that is made to keep a highlighter busy: 30 lines of UNIT, repeated
 //! hard-edit:ID PATH  the same as an edit of a file
-//! leave:ID           asks for leave to run a call, and says which option it got
-//! leave-always:ID    the same, with the option for ever in the first place
-//! read:PATH          reads a file through the client, and says it
-//! reads:COUNT PATH   reads a file so many times at once, and says how long it is in all
+//! permission:ID      asks for permission to run a call, and reports which option it got
+//! permission-always:ID  the same, with the option for ever in the first place
+//! read:PATH          reads a file through the client, and sends it
+//! reads:COUNT PATH   reads a file so many times at once, and reports how long it is in all
 //! write:PATH=TEXT    writes one through the client
 //! run:ID COMMAND     runs a command through the client, in a terminal that the call shows
 //! run-unseen:ID …    the same, with a call that shows the terminal only when the command has ended
-//! print:COUNT BYTES  so many terminals one after the other, each printing so much; then says how much is kept of each
+//! print:COUNT BYTES  so many terminals one after the other, each printing so much; then reports how much is kept of each
 //! launch:COMMAND     asks for a command to be run and goes on without the answer, which goes to the log
 //! plan:A,B           a plan of two steps
 //! title:TEXT         the session's title
@@ -31,24 +31,24 @@
 //! paced:COUNT SHAPE  so many pieces of 24 bytes, one every 2 ms: a `paragraph`, a `code` block or `mixed`
 //! unended            half a line, and then nothing
 //! hold:GATE          waits for a gate; a cancel ends the prompt here
-//! deaf:GATE          waits for a gate, and for nothing else: a cancel is not heard
-//! after-stop:REASON  from now on a cancel ends the prompt for this reason; `error TEXT` fails it, `exit` leaves, `mute` never
+//! deaf:GATE          waits for a gate, and for nothing else: a cancel is ignored
+//! after-stop:REASON  from now on a cancel ends the prompt for this reason; `error TEXT` fails it, `exit` exits, `mute` never
 //!                    answers
 //! raw:LINE           writes the rest as a line, with `@session` and `@id` (of the prompt) filled in
 //! bytes:HEX          writes a line of these bytes
 //! mute               ends the prompt without an answer
-//! exit:CODE          leaves at once
+//! exit:CODE          exits at once
 //! close              closes its output and lives on
 //! close-input        closes its input and lives on
 //! cost:AMOUNT        what the session has cost so far, in dollars
 //! later-flood:MIB    so much text after the end of the prompt, each piece a message, and then the title `flood over`
 //! replay-flood:MIB   so much text for whoever loads the session
-//! daemon             starts a process that leaves its group: `sleep 1000.<process id of the agent>`
+//! daemon             starts a process that moves to another group: `sleep 1000.<process id of the agent>`
 //! stubborn-daemon    the same, and it ignores SIGTERM
 //! error:TEXT         the prompt fails
 //! stop:REASON        the prompt ends for this reason
-//! env:NAME           says a variable
-//! mode               says the session's mode
+//! env:NAME           sends the value of a variable
+//! mode               sends the session's mode
 //! ```
 //!
 //! Any other line is answered with `You said: …`.
@@ -73,14 +73,14 @@ pub(super) fn prompt(agent: &Agent, message: &Value) {
         .remember(session, &json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": text}}));
     let answer = format!("m-{}-{id}", std::process::id());
     let mut scene =
-        Scene { agent, session, id, answer, said: String::new(), stop: None, after_stop: None, later_mib: 0 };
+        Scene { agent, session, id, answer, sent: String::new(), stop: None, after_stop: None, later_mib: 0 };
     for line in text.lines() {
         if !scene.play(line) {
             break;
         }
     }
-    if !scene.said.is_empty() {
-        agent.store.remember(session, &chunk("agent_message_chunk", &scene.answer, &scene.said));
+    if !scene.sent.is_empty() {
+        agent.store.remember(session, &chunk("agent_message_chunk", &scene.answer, &scene.sent));
     }
     let is_cancelled = agent.is_cancelled(session);
     match scene.stop.or(scene.after_stop.filter(|_| is_cancelled)) {
@@ -110,7 +110,7 @@ struct Scene<'a> {
     id: &'a Value,
     /// The id of the answer's message.
     answer: String,
-    said: String,
+    sent: String,
     stop: Option<Stop>,
     /// How it ends if it is cancelled.
     after_stop: Option<Stop>,
@@ -130,10 +130,10 @@ impl Scene<'_> {
         let (word, rest) = line.split_once(':').unwrap_or((line, ""));
         let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
         match word {
-            "say" => self.say(rest),
+            "say" => self.send_text(rest),
             "again" => {
                 self.answer.push_str("-again");
-                self.say(rest);
+                self.send_text(rest);
             }
             "think" => self.update(chunk("agent_thought_chunk", &self.answer, rest)),
             "notice" => self.update(json!({"sessionUpdate": "notice", "severity": "warning", "title": rest})),
@@ -146,27 +146,27 @@ impl Scene<'_> {
             }
             "edit" => self.update(json!({"sessionUpdate": "tool_call", "toolCallId": name, "title": "Edit", "kind": "edit",
                 "status": "completed", "content": [{"type": "diff", "path": text, "oldText": "old\n", "newText": "new\n"}]})),
-            "hard" => self.say(&format!("```{name}\n{}```\n\n", hard_lines(text))),
+            "hard" => self.send_text(&format!("```{name}\n{}```\n\n", hard_lines(text))),
             "hard-edit" => self.update(json!({"sessionUpdate": "tool_call", "toolCallId": name, "title": "Edit",
                 "kind": "edit", "status": "completed",
                 "content": [{"type": "diff", "path": text, "oldText": "old\n", "newText": hard_lines("-a")}]})),
-            "leave" | "leave-always" => self.leave(name, word == "leave-always"),
+            "permission" | "permission-always" => self.request_permission(name, word == "permission-always"),
             "read" => {
                 let answer = self.ask("fs/read_text_file", json!({"path": rest}));
-                self.say(&outcome(&answer, "content"));
+                self.send_text(&outcome(&answer, "content"));
             }
             "print" => self.prints(count(name), count(text)),
             "reads" => self.reads(count(name), text),
             "write" => {
                 let (path, text) = rest.split_once('=').unwrap_or((rest, ""));
                 let answer = self.ask("fs/write_text_file", json!({"path": path, "content": text}));
-                self.say(&outcome(&answer, ""));
+                self.send_text(&outcome(&answer, ""));
             }
             "run" => self.run(name, text, false),
             "run-unseen" => self.run(name, text, true),
             "launch" => {
-                let words: Vec<&str> = rest.split(' ').collect();
-                let params = json!({"sessionId": self.session, "command": words[0], "args": words[1..]});
+                let args: Vec<&str> = rest.split(' ').collect();
+                let params = json!({"sessionId": self.session, "command": args[0], "args": args[1..]});
                 self.agent.ask_aside("terminal/create", &params);
             }
             "plan" => {
@@ -181,10 +181,10 @@ impl Scene<'_> {
                     self.agent.write(&[noise[number % noise.len()], b"\n"].concat());
                 }
             }
-            "huge" => self.say(&"x".repeat(count(rest))),
+            "huge" => self.send_text(&"x".repeat(count(rest))),
             "flood" => {
                 self.flood("12345678 ", count(rest));
-                self.said.push_str(&"12345678 ".repeat(count(rest)));
+                self.sent.push_str(&"12345678 ".repeat(count(rest)));
             }
             "big-flood" => self.flood(&"x".repeat(64 * 1024), count(rest) * 16),
             "endless" => {
@@ -231,10 +231,10 @@ impl Scene<'_> {
                     self.agent.store.remember(self.session, &chunk("agent_message_chunk", "", &"x".repeat(1024 * 1024)));
                 }
             }
-            "env" => self.say(&std::env::var(rest).unwrap_or_else(|_| "unset".into())),
+            "env" => self.send_text(&std::env::var(rest).unwrap_or_else(|_| "unset".into())),
             "mode" => {
                 let mode = self.agent.lock().modes.get(self.session).cloned();
-                self.say(mode.as_deref().unwrap_or("none"));
+                self.send_text(mode.as_deref().unwrap_or("none"));
             }
             "error" => {
                 self.stop = Some(Stop::Failed(rest.into()));
@@ -244,13 +244,13 @@ impl Scene<'_> {
                 self.stop = Some(Stop::Reason(rest.into()));
                 return false;
             }
-            _ => self.say(&format!("You said: {line}")),
+            _ => self.send_text(&format!("You said: {line}")),
         }
         true
     }
 
-    fn say(&mut self, text: &str) {
-        self.said.push_str(text);
+    fn send_text(&mut self, text: &str) {
+        self.sent.push_str(text);
         self.update(chunk("agent_message_chunk", &self.answer, text));
     }
 
@@ -266,7 +266,7 @@ impl Scene<'_> {
                 "mixed" if number % 100 == 80 => "```\n\nAnd then **some**, ".to_owned(),
                 _ => format!("words that go on {number:06} "),
             };
-            self.say(&piece);
+            self.send_text(&piece);
             let due = begun + Duration::from_millis(2 * number as u64);
             std::thread::park_timeout(due.saturating_duration_since(Instant::now()));
         }
@@ -305,7 +305,7 @@ impl Scene<'_> {
         self.update(change);
     }
 
-    fn leave(&mut self, id: &str, always_first: bool) {
+    fn request_permission(&mut self, id: &str, always_first: bool) {
         let mut options = vec![
             json!({"optionId": "once", "name": "Allow once", "kind": "allow_once"}),
             json!({"optionId": "always", "name": "Always", "kind": "allow_always"}),
@@ -319,16 +319,16 @@ impl Scene<'_> {
         let answer = self.ask("session/request_permission", json!({"toolCall": call, "options": options}));
         let outcome = &answer["result"]["outcome"];
         let chosen = outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("nothing").to_owned();
-        self.agent.store.log(&format!("leave {chosen}"));
-        self.say(&format!("leave: {chosen}"));
+        self.agent.store.log(&format!("permission {chosen}"));
+        self.send_text(&format!("permission: {chosen}"));
     }
 
     fn run(&mut self, id: &str, command: &str, is_unseen: bool) {
-        let words: Vec<&str> = command.split(' ').collect();
+        let args: Vec<&str> = command.split(' ').collect();
         let created =
-            self.ask("terminal/create", json!({"command": words[0], "args": words[1..], "outputByteLimit": 64}));
+            self.ask("terminal/create", json!({"command": args[0], "args": args[1..], "outputByteLimit": 64}));
         let Some(terminal) = created["result"]["terminalId"].as_str().map(str::to_owned) else {
-            return self.say(&outcome(&created, ""));
+            return self.send_text(&outcome(&created, ""));
         };
         if is_unseen {
             self.ask("terminal/wait_for_exit", json!({"terminalId": terminal}));
@@ -339,7 +339,7 @@ impl Scene<'_> {
         let output = self.ask("terminal/output", json!({"terminalId": terminal}));
         self.ask("terminal/release", json!({"terminalId": terminal}));
         self.change(id, json!({"status": "completed"}));
-        self.say(&format!("{} {}", exit["result"], output["result"]));
+        self.send_text(&format!("{} {}", exit["result"], output["result"]));
     }
 
     /// All of them stay open until what is kept of each was asked for.
@@ -349,7 +349,7 @@ impl Scene<'_> {
         for _ in 0..count {
             let created = self.ask("terminal/create", json!({"command": line, "outputByteLimit": bytes}));
             let Some(terminal) = created["result"]["terminalId"].as_str().map(str::to_owned) else {
-                self.say(&outcome(&created, ""));
+                self.send_text(&outcome(&created, ""));
                 break;
             };
             self.ask("terminal/wait_for_exit", json!({"terminalId": terminal}));
@@ -361,7 +361,7 @@ impl Scene<'_> {
             let length = output["result"]["output"].as_str().map_or(0, str::len);
             kept.push(format!("{length}{}", if output["result"]["truncated"] == true { " cut" } else { "" }));
         }
-        self.say(&kept.join(", "));
+        self.send_text(&kept.join(", "));
     }
 
     fn reads(&mut self, times: usize, path: &str) {
@@ -371,20 +371,20 @@ impl Scene<'_> {
             let readers: Vec<_> = (0..times).map(|_| threads.spawn(read)).collect();
             readers.into_iter().filter_map(|reader| reader.join().ok()).sum()
         });
-        self.say(&bytes.to_string());
+        self.send_text(&bytes.to_string());
     }
 
     fn strange(&mut self) {
         self.update(json!({"sessionUpdate": "dance", "steps": 3}));
         self.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "hologram"}}));
-        self.agent.say(&json!({"jsonrpc": "2.0", "method": "_scripted/news", "params": {"a": 1}}));
-        self.agent.say(
+        self.agent.send(&json!({"jsonrpc": "2.0", "method": "_scripted/news", "params": {"a": 1}}));
+        self.agent.send(
             &json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "nobody", "update": {}}}),
         );
         let answer = self.agent.ask("client/dance", &json!({}));
-        self.say(&format!("dance: {}", answer["error"]["code"]));
+        self.send_text(&format!("dance: {}", answer["error"]["code"]));
         let answer = self.ask("fs/read_text_file", json!({"line": "x"}));
-        self.say(&format!(", read: {}", answer["error"]["code"]));
+        self.send_text(&format!(", read: {}", answer["error"]["code"]));
     }
 
     fn daemon(&mut self, manner: &str) {
@@ -395,7 +395,7 @@ impl Scene<'_> {
             .stdout(Stdio::inherit())
             .stderr(Stdio::null());
         let started = command.status().is_ok_and(|status| status.success());
-        self.say(if started { "daemon started" } else { "no daemon" });
+        self.send_text(if started { "daemon started" } else { "no daemon" });
     }
 }
 

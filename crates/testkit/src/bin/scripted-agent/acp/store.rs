@@ -32,7 +32,7 @@ impl Store {
         self.append(&format!("session-{session}"), &update.to_string());
     }
 
-    pub(super) fn past(&self, session: &str) -> Option<Vec<Value>> {
+    pub(super) fn history(&self, session: &str) -> Option<Vec<Value>> {
         let text = std::fs::read_to_string(self.directory.as_ref()?.join(format!("session-{session}"))).ok()?;
         Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
