@@ -3,7 +3,7 @@
 //! Comes in: changes, each with somebody waiting for the answer, and sessions that were touched. Goes out: the two files,
 //! the answers, and the records that everybody reads. All changes that wait while a write is under way share the next one.
 //!
-//! A change is visible, and answered, only when it is on the disk. If the write fails nothing of it is: the records are as
+//! A change becomes visible, and is confirmed, only once it is on the disk. If the write fails, the records stay as
 //! they were and every change in that write gets the error. A touch is visible at once, is saved soon, and stays to be
 //! saved if that fails.
 
@@ -20,11 +20,11 @@ use crate::files::{self, FileKind};
 use crate::lock::DirectoryLock;
 use crate::records::{Change, Records, Touch};
 
-/// Changes that may wait for the disk. Whoever comes after them waits for a place, at no cost but its own.
+/// Changes that may wait for the disk. Later callers wait for a place and hold up nobody else.
 const WAITING_MAX: usize = 1024;
 /// A touch is on the disk half a second later; this leaves a fifth of that for the write itself.
 const TOUCH_LAG: Duration = Duration::from_millis(400);
-/// After a failed write of touches nobody waits for. The disk is full; asking it twice a second does not help.
+/// Retry delay after a failed write of touches. If the disk is full, retrying twice a second does not help.
 const RETRY_LAG: Duration = Duration::from_secs(5);
 
 /// What callers and the writer share.
@@ -114,7 +114,7 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Once asked, a change happens even if the one who asked does not wait for the answer.
+    /// Once queued, a change happens even if the caller stops waiting for the answer.
     async fn request(&self, request: WriteRequest) -> Result<(), CatalogError> {
         let place = Arc::clone(&self.room).acquire_owned().await.map_err(|_| CatalogError::Stopped)?;
         let (answer, answered) = oneshot::channel();

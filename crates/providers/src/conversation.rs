@@ -288,7 +288,7 @@ impl<M> Conversation<M> {
         &self.options
     }
 
-    /// Changes what the user set; gives all of it when that is news.
+    /// Changes the user's options; returns them all if any changed.
     pub(crate) fn update_options(&mut self, change: impl FnOnce(&mut OptionValues)) -> Option<OptionValues> {
         let before = self.options.clone();
         change(&mut self.options);

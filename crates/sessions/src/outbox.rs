@@ -1,8 +1,8 @@
 //! What waits to be written to one window.
 //!
-//! Comes in: ordered frames, items and snapshots. Goes out: the same order, each item once and in its newest state. While
-//! something long of one session is made, what is not of that session passes it. Kept out: sockets, and what a message
-//! means. The queue is bounded: a window that lets it fill is closed, and comes back to a snapshot.
+//! Comes in: ordered frames, items and snapshots. Goes out: the same order, each item once, in its newest state. While
+//! a long frame of one session is made, frames of other sessions overtake it. Kept out: sockets, and what a message
+//! means. The queue is bounded: a window that fills it is closed, and gets a snapshot on reconnect.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,12 +24,12 @@ use crate::snapshot::Snapshot;
 const SLOTS_MAX: usize = 8192;
 /// Bytes of encoded frames that may wait. Items wait unencoded and cost nothing here.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How often others get the thread before one is taken that may wait: whoever makes a frame of the same item is done by then,
+/// How often a busy item yields before it goes to a render thread: another frame of it is made by then,
 /// unless it is a long one.
 const LOOKS_MAX: usize = 8;
 /// Long things made at once for one window, each of another session. Each may be as long as a message can be.
 const MAKING_MAX: usize = 2;
-/// When nothing more comes, for what is still being made. Who reads it again gets it from the next server.
+/// The time at shutdown for frames still being made. A client that reconnects gets them again.
 const LAST_FRAMES_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How a window wants its messages.
@@ -55,7 +55,7 @@ pub(crate) struct Outbox {
 struct OutboxState {
     queue: VecDeque<Slot>,
     waiting: HashSet<(SessionId, ItemId)>,
-    /// What of which sessions waits.
+    /// The news in the queue.
     news: HashSet<(NewsKind, SessionId)>,
     /// What the window has of items that are still growing.
     sent: HashMap<(SessionId, ItemId), Sent>,
@@ -101,7 +101,7 @@ impl Outbox {
         self.push_news(session, NewsKind::State, |_| frame);
     }
 
-    /// More facts of a session. While earlier ones wait, all there are take their place.
+    /// More facts of a session. If earlier ones still wait, all facts replace them.
     pub(crate) fn push_facts(&self, session: &SessionId, more: Frame, all: impl FnOnce() -> Frame) {
         self.push_news(session, NewsKind::Facts, |are_waiting| if are_waiting { all() } else { more });
     }
@@ -207,13 +207,13 @@ pub struct Frames {
     outbox: Arc<Outbox>,
     /// The item whose turn it is.
     item: Option<Box<QueuedItem>>,
-    /// What takes long is made off the async threads.
+    /// Long frames are made off the async threads.
     making: JoinSet<Result<(SessionId, Frame, SentItems), JoinError>>,
-    /// What will be when there is room.
+    /// Long frames not started yet.
     to_make: VecDeque<Long>,
-    /// The sessions of both. Whatever else there is of them waits.
+    /// The sessions of both. Their other frames wait.
     busy: Vec<SessionId>,
-    /// When what is still being made is given up, once nothing more comes.
+    /// The deadline for frames still being made, once nothing more comes.
     give_up_at: Option<Instant>,
 }
 
@@ -302,7 +302,7 @@ impl Frames {
         }
     }
 
-    /// The item's frame if it can be had at once. If not, it is on its way, or the item stays for another look.
+    /// The item's frame if it can be made at once. If not, it is made on a render thread, or tried again later.
     fn make(&mut self, mut item: Box<QueuedItem>) -> Option<Frame> {
         let kind = self.outbox.kind;
         let QueuedItem { key, seq, cell, sent, looks } = &mut *item;

@@ -55,8 +55,8 @@ impl TestSetup {
         std::fs::write(path, "").unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Waits until the file of sessions says that the agent has this message and works on it. Both are written a moment after
-    /// the agent's first answer may have come, and in two writes.
+    /// Waits until `sessions.json` says that the agent has this message and works on it. That is written in two steps,
+    /// perhaps after the agent's first answer has come.
     pub async fn until_kept(&self, message: &str) {
         let file = self.app.data_dir().join("sessions.json");
         let is_kept = || {

@@ -1,6 +1,6 @@
 //! `send`: a message, and its answer as it comes.
 //!
-//! The answer goes to standard output and nothing else does; thoughts, tools and notices go to standard error. Ctrl-C
+//! The answer goes to standard output and nothing else does; thinking, tools and notices go to standard error. Ctrl-C
 //! stops the turn, as in the page; a second one exits and leaves the turn running. A command that ends in any other
 //! way, or whose reader closes the pipe, only stops watching: the turn continues.
 
@@ -16,7 +16,7 @@ use super::session_name::resolve;
 use crate::client::{Kind, Server};
 use crate::terminal::{Stream, Style};
 
-/// As long as the server takes.
+/// The server's limit.
 const MESSAGE_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(clap::Args, Clone, Debug)]
@@ -97,7 +97,7 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
             continue;
         };
         follower.finish()?;
-        // The user has seen it: no other window needs to say that it is finished.
+        // The user has seen it: no other window needs to mark it unread.
         window.call(&ClientMessage::SessionSeen { session_id: follower.session().clone() }).await?;
         return match ended {
             _ if interrupted => Ok(Exit::Interrupted.into()),

@@ -1,7 +1,7 @@
 //! How a session and the agent's process find each other: when it is opened, after a restart, and after a close.
 //!
-//! A session that the agent was given a message in is resumed, or loaded where the agent cannot resume; one that it was
-//! given nothing in is created again, under another id of the agent's. Then the user's options are set again, and only
+//! A session in which the agent got a message is resumed, or loaded if the agent cannot resume. One without a message
+//! is created again; the agent gives it another id. Then the user's options are set again, and only
 //! then the agent gets a message.
 
 use std::time::Duration;
@@ -102,7 +102,7 @@ impl AcpSession {
             _ => None,
         };
         if awaited.is_none() || setup.is_err() {
-            // The session has gone on without this answer, or there is none: no session of an unknown id is expected.
+            // The answer is too late, or an error: a session with an unknown id is no longer expected.
             if request == AttachRequest::Create {
                 self.context.router.give_up();
             }
@@ -126,7 +126,7 @@ impl AcpSession {
             // Whoever opens a session wants its history or an error, and no other session.
             _ if self.state.is_opening() => None,
             CallError::Refused(_) if request == AttachRequest::Resume && can_load => Some(AttachRequest::Load),
-            // The agent was lost with the first message before it wrote that down: it has nothing to forget.
+            // The agent was lost before it stored the first message, so a new session loses nothing.
             CallError::Refused(error)
                 if request != AttachRequest::Create
                     && self.memory != AgentMemory::Confirmed
@@ -218,7 +218,7 @@ impl AcpSession {
         if matches!(error, CallError::TimedOut(_) | CallError::Stalled | CallError::Gone(_)) {
             self.restart_process(purpose.take_restarts());
         }
-        // A process that is gone is reported as that, and not as one that forgot.
+        // A process that is gone is reported as gone, not as lost context.
         if matches!(purpose, AttachPurpose::Reattach { .. }) && !matches!(error, CallError::Gone(_)) {
             self.emitter.emit(ProviderEvent::Continuity(Continuity::Copy));
             self.report_status();

@@ -1,4 +1,4 @@
-//! Messages to the agent and the turns that come of them: sending, cancelling, and stopping a turn that brings too much.
+//! Messages to the agent and their turns: sending, cancelling, and stopping a turn with too much output.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl SessionActor {
         }
         let text = prompt.text();
         self.hub.catalog().turn_begins(&self.id, now(), &text);
-        // The title is saved beside: the message does not wait for the disk.
+        // The title is saved separately: the message does not wait for it.
         if let Some(title) = self.hub.first_title(&self.id, &text) {
             self.save(Write::Title(title));
         }
@@ -62,10 +62,10 @@ impl SessionActor {
         sent: Result<TurnId, ProviderError>,
         caller: Option<CallReply<TurnId>>,
     ) {
-        // That its turn began is in the channel by now. It is handled first, so that no other message gets its answer.
+        // The start of its turn is in the channel by now and handled first, so that no other message gets its answer.
         self.receive_more();
         let sent = sent.map_err(|error| {
-            // The agent of a session that closes refuses it in a way that says less.
+            // The agent of a closing session fails with a less specific error.
             if self.lifetime.is_closing() { ServiceError::Closed } else { error.into() }
         });
         // Its turn may have begun, ended and been followed by another one before this is handled.
@@ -82,7 +82,7 @@ impl SessionActor {
                     if let Some(window) = window {
                         window.fail(error);
                     }
-                    // Its turn will never be, so it has no end that could answer them.
+                    // Its turn will never begin, so no turn end will answer them.
                     cancels.into_iter().for_each(|cancel| cancel.reply.nothing_runs());
                 }
             }
@@ -150,7 +150,7 @@ impl SessionActor {
     fn turn_started(&mut self) -> Vec<Requester> {
         // An agent that begins another turn has ended the one that was stopped.
         self.refuse_held(&ServiceError::TurnInProgress);
-        // Under an id that the agent took later any turn counts: the message that began it may have been confirmed before.
+        // If the agent changed its id, any turn counts: the message that began it may have been confirmed before that.
         let is_ours = matches!(self.turn, TurnPhase::Sending { .. } | TurnPhase::Accepted { .. });
         let is_prompted = is_ours || *self.persist.agent_id() != self.id.agent_session_id();
         let (window, cancels) = match std::mem::take(&mut self.turn) {
@@ -168,7 +168,7 @@ impl SessionActor {
     /// Gives the windows that cancelled it.
     fn turn_ended(&mut self, event: &TurnEvent) -> Vec<Requester> {
         self.save_turn_end(event);
-        // Without members, whoever opens the session next has it read then.
+        // Without members, the branch is read at the next open.
         if !self.members.is_empty() {
             self.read_branch();
         }
@@ -186,7 +186,7 @@ impl SessionActor {
         windows
     }
 
-    /// A turn that brought more than it may has ended here. The agent is asked to end it too; until it has, messages wait.
+    /// A turn with too much output was ended here. The agent is asked to end it too; until it has, messages wait.
     pub(super) fn stop_flood(&mut self) {
         let Link::Attached(attached) = &self.link else { return };
         let (TurnPhase::Idle, Some(turn)) = (&self.turn, attached.fold.flooded_turn()) else { return };
@@ -196,7 +196,7 @@ impl SessionActor {
         self.turn = TurnPhase::FloodStop { turn, held: None };
     }
 
-    /// The agent's own end of a turn. If that one was stopped here, what was sent meanwhile follows.
+    /// The agent ended a turn. If that turn was stopped here, the held message is sent now.
     pub(super) fn agent_ended_turn(&mut self, ended: &TurnId) {
         if !matches!(&self.turn, TurnPhase::FloodStop { turn, .. } if turn == ended) {
             return;

@@ -63,7 +63,7 @@ impl ClaudeSession {
         }
     }
 
-    /// A message of ours, in the turn that runs or in one of its own.
+    /// Emits our own message, in the running turn or a new one.
     fn emit_notice(&mut self, message: &str) {
         let is_running = self.translator.turn().is_some();
         let outputs = self.translator.left_out(Uuid::new_v4().to_string(), message, now());
