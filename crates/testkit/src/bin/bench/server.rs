@@ -81,7 +81,7 @@ pub(crate) fn binary_size(program: &Path) -> anyhow::Result<Row> {
         name: "release binary, UI inside".into(),
         value: bytes as f64 / MEGABYTE,
         unit: "MB",
-        target: Target::Most(12.0),
+        target: Target::Most(16.0),
         floor: None,
     })
 }
