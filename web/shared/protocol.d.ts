@@ -50,7 +50,11 @@ export type TurnRecord = { turnId: TurnId, status: TurnRecordStatus,
 /**
  * Left out where the agent's history does not say it.
  */
-startedAt?: Timestamp, endedAt?: Timestamp, modelId?: string, usage?: Usage, errorCode?: string, errorMessage?: string, };
+startedAt?: Timestamp, endedAt?: Timestamp, modelId?: string, usage?: Usage, errorCode?: string, errorMessage?: string, 
+/**
+ * The agent has removed it from its own history: it no longer remembers it.
+ */
+forgotten?: boolean, };
 export type TurnRecordStatus = "running" | "completed" | "cancelled" | "error";
 export type AgentInfo = { cliType: CliType, name: string, installed: boolean, version?: string, 
 /**
@@ -253,7 +257,7 @@ detail?: string, sessionId?: SessionId, cliType?: CliType,
  * The command that installs the missing program.
  */
 installHint?: string, };
-export type ClientMessage = { "type": "project:list", } | { "type": "project:add", path: string, } | { "type": "project:remove", projectId: ProjectId, } | { "type": "project:restore", projectId: ProjectId, } | { "type": "project:set-defaults", projectId: ProjectId, defaults?: ProjectDefaults, } | { "type": "project:open-in", projectId: ProjectId, target: OpenTarget, } | { "type": "session:list", projectId: ProjectId, } | { "type": "session:create", projectId: ProjectId, cliType: CliType, } | { "type": "session:open", sessionId: SessionId, since?: number, } | { "type": "session:leave", sessionId: SessionId, } | { "type": "session:send", sessionId: SessionId, content: string, } | { "type": "session:cancel", sessionId: SessionId, } | { "type": "session:archive", sessionId: SessionId, } | { "type": "session:restore", sessionId: SessionId, } | { "type": "session:rename", sessionId: SessionId, title: string, } | { "type": "session:page", sessionId: SessionId, before: ItemId, limit: number, } | { "type": "session:seen", sessionId: SessionId, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, } | { "type": "session:set-option", sessionId: SessionId, optionId: string, value: string, } | { "type": "session:reconnect", cliType: CliType, sessionId?: SessionId, } | { "type": "session:open-in", sessionId: SessionId, target: OpenTarget, } | { "type": "settings:get", } | { "type": "settings:set", editor?: string, terminal?: string, } | { "type": "path:complete", prefix: string, } | { "type": "path:recent", } | { "type": "agent:list", } | { "type": "agent:config", } | { "type": "agent:save", revision: string, replaces?: string, definition: AgentDefinition, } | { "type": "agent:remove", revision: string, name: string, } | { "type": "agent:probe", cliType: CliType, } | { "type": "agent:probe-definition", definition: AgentDefinition, };
+export type ClientMessage = { "type": "project:list", } | { "type": "project:add", path: string, } | { "type": "project:remove", projectId: ProjectId, } | { "type": "project:restore", projectId: ProjectId, } | { "type": "project:set-defaults", projectId: ProjectId, defaults?: ProjectDefaults, } | { "type": "project:open-in", projectId: ProjectId, target: OpenTarget, } | { "type": "session:list", projectId: ProjectId, } | { "type": "session:create", projectId: ProjectId, cliType: CliType, } | { "type": "session:open", sessionId: SessionId, since?: number, epoch?: number, journalId?: string, } | { "type": "session:leave", sessionId: SessionId, } | { "type": "session:send", sessionId: SessionId, content: string, } | { "type": "session:cancel", sessionId: SessionId, } | { "type": "session:archive", sessionId: SessionId, } | { "type": "session:restore", sessionId: SessionId, } | { "type": "session:rename", sessionId: SessionId, title: string, } | { "type": "session:page", sessionId: SessionId, before: ItemId, limit: number, } | { "type": "session:seen", sessionId: SessionId, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, } | { "type": "session:set-option", sessionId: SessionId, optionId: string, value: string, } | { "type": "session:reconnect", cliType: CliType, sessionId?: SessionId, } | { "type": "session:open-in", sessionId: SessionId, target: OpenTarget, } | { "type": "settings:get", } | { "type": "settings:set", editor?: string, terminal?: string, } | { "type": "path:complete", prefix: string, } | { "type": "path:recent", } | { "type": "agent:list", } | { "type": "agent:config", } | { "type": "agent:save", revision: string, replaces?: string, definition: AgentDefinition, } | { "type": "agent:remove", revision: string, name: string, } | { "type": "agent:probe", cliType: CliType, } | { "type": "agent:probe-definition", definition: AgentDefinition, };
 export type ServerMessage = { "type": "server:hello", version: string, 
 /**
  * Changes with every start of the server.
@@ -270,11 +274,23 @@ notices: Array<string>,
 /**
  * The server's machine has a display, so that an editor or a terminal can be shown there.
  */
-hasDisplay: boolean, } | { "type": "project:list", projects: Array<Project>, } | { "type": "project:added", project: Project, } | { "type": "project:updated", project: Project, } | { "type": "project:removed", projectId: ProjectId, } | { "type": "session:list", projectId: ProjectId, sessions: Array<SessionSummary>, } | { "type": "session:created", sessionId: SessionId, projectId: ProjectId, session: SessionSummary, } | { "type": "session:history", sessionId: SessionId, entries: Array<Upsert>, seq: number, 
+hasDisplay: boolean, } | { "type": "server:notices", notices: Array<string>, } | { "type": "project:list", projects: Array<Project>, } | { "type": "project:added", project: Project, } | { "type": "project:updated", project: Project, } | { "type": "project:removed", projectId: ProjectId, } | { "type": "session:list", projectId: ProjectId, sessions: Array<SessionSummary>, } | { "type": "session:created", sessionId: SessionId, projectId: ProjectId, session: SessionSummary, } | { "type": "session:history", sessionId: SessionId, entries: Array<Upsert>, 
+/**
+ * Names the journal that `seq` counts in.
+ */
+journalId: string, 
+/**
+ * Rises whenever a server takes the session over.
+ */
+epoch: number, seq: number, 
 /**
  * There are older items, to be had by `session:page`.
  */
-more: boolean, since?: number, turns: Array<TurnRecord>, facts: SessionFacts, session: SessionSummary, } | { "type": "session:upsert", sessionId: SessionId, seq: number, payload: Upsert, } | { "type": "session:turn", sessionId: SessionId, seq: number, payload: TurnEvent, } | { "type": "session:page", sessionId: SessionId, entries: Array<Upsert>, more: boolean, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, html: Array<string>, } | { "type": "session:archived", sessionId: SessionId, } | { "type": "session:restored", sessionId: SessionId, session: SessionSummary, } | { "type": "session:title-updated", sessionId: SessionId, title: string, } | { "type": "session:state", sessionId: SessionId, lastActiveAt: Timestamp, attention: Attention, 
+more: boolean, since?: number, turns: Array<TurnRecord>, facts: SessionFacts, session: SessionSummary, } | { "type": "session:upsert", sessionId: SessionId, seq: number, payload: Upsert, } | { "type": "session:turn", sessionId: SessionId, seq: number, payload: TurnEvent, 
+/**
+ * False if the journal could not record it.
+ */
+recorded?: boolean, } | { "type": "session:page", sessionId: SessionId, entries: Array<Upsert>, more: boolean, turns: Array<TurnRecord>, } | { "type": "session:output", sessionId: SessionId, itemId: ItemId, html: Array<string>, } | { "type": "session:archived", sessionId: SessionId, } | { "type": "session:restored", sessionId: SessionId, session: SessionSummary, } | { "type": "session:title-updated", sessionId: SessionId, title: string, } | { "type": "session:state", sessionId: SessionId, lastActiveAt: Timestamp, attention: Attention, 
 /**
  * One short line: what is asked, or what went wrong.
  */

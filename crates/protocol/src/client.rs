@@ -78,11 +78,16 @@ client_messages! {
     "project:open-in" => ProjectOpenIn { project_id: ProjectId, target: OpenTarget },
     "session:list" => SessionList { project_id: ProjectId },
     "session:create" => SessionCreate { project_id: ProjectId, cli_type: CliType },
-    /// With `since`, only what happened after that `seq` is wanted.
+    /// With `since`, only what happened after that `seq` is wanted. `epoch` and `journalId` are those that came with the
+    /// last `session:history`; without them `since` is of the present epoch.
     "session:open" => SessionOpen {
         session_id: SessionId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal_id: Option<String>,
     },
     /// The window no longer watches this session; nothing ends.
     "session:leave" => SessionLeave { session_id: SessionId },

@@ -49,6 +49,8 @@ pub struct SendBody {
 #[serde(rename_all = "camelCase")]
 pub struct SentBody {
     pub turn_id: TurnId,
+    /// False if the journal could not record the message.
+    pub recorded: bool,
 }
 
 /// Answer of `GET /api/usage`: what sessions used, one row per session and day, newest day first.

@@ -36,7 +36,7 @@ fn every_body_of_the_http_api_has_its_golden_file_and_is_read_back() {
         &SessionStatusBody { session_id: session_id.clone(), cli_type, is_alive: true, state: state() },
     );
     check_body("send", &SendBody { content: "Hello".into() });
-    check_body("sent", &SentBody { turn_id: turn_id() });
+    check_body("sent", &SentBody { turn_id: turn_id(), recorded: true });
     let row = UsageRow {
         day: "2026-11-18".into(),
         session_id: session_id.clone(),

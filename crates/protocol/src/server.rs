@@ -23,6 +23,15 @@ pub struct ServerFrame {
     pub request_id: Option<String>,
 }
 
+fn recorded() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_recorded(recorded: &bool) -> bool {
+    *recorded
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
@@ -41,6 +50,9 @@ pub enum ServerMessage {
         #[serde(default)]
         has_display: bool,
     },
+    /// The notices of `server:hello` have changed; these replace them.
+    #[serde(rename = "server:notices")]
+    ServerNotices { notices: Vec<String> },
     #[serde(rename = "project:list")]
     ProjectList { projects: Vec<Project> },
     #[serde(rename = "project:added")]
@@ -61,6 +73,11 @@ pub enum ServerMessage {
     SessionHistory {
         session_id: SessionId,
         entries: Vec<Upsert>,
+        /// Names the journal that `seq` counts in.
+        journal_id: String,
+        /// Rises whenever a server takes the session over.
+        #[cfg_attr(test, ts(type = "number"))]
+        epoch: u64,
         #[cfg_attr(test, ts(type = "number"))]
         seq: u64,
         /// There are older items, to be had by `session:page`.
@@ -85,9 +102,14 @@ pub enum ServerMessage {
         #[cfg_attr(test, ts(type = "number"))]
         seq: u64,
         payload: TurnEvent,
+        /// False if the journal could not record it.
+        #[serde(default = "recorded", skip_serializing_if = "is_recorded")]
+        #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
+        recorded: bool,
     },
+    /// Older items, and the turns they belong to.
     #[serde(rename = "session:page")]
-    SessionPage { session_id: SessionId, entries: Vec<Upsert>, more: bool },
+    SessionPage { session_id: SessionId, entries: Vec<Upsert>, more: bool, turns: Vec<TurnRecord> },
     #[serde(rename = "session:output")]
     SessionOutput { session_id: SessionId, item_id: ItemId, html: Vec<String> },
     #[serde(rename = "session:archived")]

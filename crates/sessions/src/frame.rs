@@ -96,6 +96,7 @@ impl After {
             ServerMessage::AgentStatus { session_id, .. } => Self::one_of(session_id.as_ref()),
             ServerMessage::Error(error) => Self::one_of(error.session_id.as_ref()),
             ServerMessage::ServerHello { .. }
+            | ServerMessage::ServerNotices { .. }
             | ServerMessage::ProjectList { .. }
             | ServerMessage::ProjectAdded { .. }
             | ServerMessage::ProjectUpdated { .. }

@@ -48,6 +48,8 @@ impl Snapshot {
             SnapshotBody::History { seq, more, since, turns, facts, summary } => ServerMessage::SessionHistory {
                 session_id,
                 entries,
+                journal_id: String::new(),
+                epoch: 1,
                 seq,
                 more,
                 since,
@@ -55,7 +57,7 @@ impl Snapshot {
                 facts: *facts,
                 session: *summary,
             },
-            SnapshotBody::Page { more } => ServerMessage::SessionPage { session_id, entries, more },
+            SnapshotBody::Page { more } => ServerMessage::SessionPage { session_id, entries, more, turns: Vec::new() },
         };
         (Frame::of(message, self.request_id), sent_items)
     }

@@ -109,6 +109,7 @@ impl Transcript {
                     usage: None,
                     error_code: None,
                     error_message: None,
+                    forgotten: false,
                 });
             }
             TurnEvent::TurnComplete { turn_id, status, usage, at, .. } => {

@@ -76,7 +76,7 @@ impl Window {
                 let sessions = core.sessions(&project_id)?;
                 requester.answer(ServerMessage::SessionList { project_id, sessions });
             }
-            ClientMessage::SessionOpen { session_id, since } => {
+            ClientMessage::SessionOpen { session_id, since, epoch: _, journal_id: _ } => {
                 core.command(&session_id, SessionCommand::Open { requester: requester.clone(), since }).await?;
             }
             ClientMessage::SessionLeave { session_id } => {

@@ -154,7 +154,14 @@ impl Screen {
     }
 
     pub async fn reopen(&mut self, window: &mut Window, since: Option<u64>) {
-        let answer = window.call(&ClientMessage::SessionOpen { session_id: self.session.clone(), since }).await;
+        let answer = window
+            .call(&ClientMessage::SessionOpen {
+                session_id: self.session.clone(),
+                since,
+                epoch: None,
+                journal_id: None,
+            })
+            .await;
         if let ServerMessage::SessionHistory { session_id, .. } = &answer {
             self.session = session_id.clone();
         }
@@ -218,7 +225,7 @@ impl Screen {
                 self.seq = self.seq.max(*seq);
                 self.show(payload);
             }
-            ServerMessage::SessionTurn { session_id, seq, payload } if *session_id == self.session => {
+            ServerMessage::SessionTurn { session_id, seq, payload, .. } if *session_id == self.session => {
                 self.seqs.push(*seq);
                 self.seq = self.seq.max(*seq);
                 self.turns.push(payload.clone());

@@ -30,7 +30,8 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     let session_id = resolve(&mut window, &args.session).await?;
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-    let history = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
+    let history =
+        window.call(&ClientMessage::SessionOpen { session_id, since: None, epoch: None, journal_id: None }).await?;
     // Under the id it has now: opening may have given it another.
     let ServerMessage::SessionHistory { session_id, turns, .. } = &history.frame.message else {
         return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));

@@ -57,7 +57,8 @@ pub(crate) async fn run(args: &Args, server: &Server) -> Result<ExitCode, Failur
     }
     let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
         .map_err(|error| Failure::new("INTERNAL_ERROR", error.to_string()))?;
-    let history = window.call(&ClientMessage::SessionOpen { session_id, since: None }).await?;
+    let history =
+        window.call(&ClientMessage::SessionOpen { session_id, since: None, epoch: None, journal_id: None }).await?;
     let ServerMessage::SessionHistory { session_id, .. } = history.frame.message else {
         return Err(Failure::new("INTERNAL_ERROR", "The server answered something else."));
     };

@@ -80,6 +80,7 @@ impl HistoryBuilder {
                     usage: None,
                     error_code: None,
                     error_message: None,
+                    forgotten: false,
                 });
             }
             StreamPayload::ResponseDone(done) => match done.status {

@@ -71,7 +71,7 @@ pub(crate) async fn send(
     JsonBody(body): JsonBody<SendBody>,
 ) -> Result<(StatusCode, Json<SentBody>), Failure> {
     let turn_id = app.hub.send(&id, body.content.into()).await?;
-    Ok((StatusCode::ACCEPTED, Json(SentBody { turn_id })))
+    Ok((StatusCode::ACCEPTED, Json(SentBody { turn_id, recorded: true })))
 }
 
 pub(crate) async fn cancel(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<Empty>, Failure> {

@@ -250,5 +250,6 @@ fn append(history: &mut HistoryPage, session: &SessionId, ours: LastTurn) {
         usage: None,
         error_code,
         error_message,
+        forgotten: false,
     });
 }

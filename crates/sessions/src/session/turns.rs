@@ -129,7 +129,7 @@ impl SessionActor {
         let seq = self.transcript.turn(&event);
         self.shown.watch.turn(&event);
         let requesters = if event.is_end() { self.turn_ended(&event) } else { self.turn_started() };
-        let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event };
+        let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event, recorded: true };
         // A window that asked gets it as its answer. It gets it once, so its second request is only confirmed.
         let mut answered = Vec::new();
         for requester in requesters {

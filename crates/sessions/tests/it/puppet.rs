@@ -580,7 +580,7 @@ pub(crate) async fn pass_time() {
 }
 
 pub(crate) fn open(session: &SessionId, since: Option<u64>) -> ClientMessage {
-    ClientMessage::SessionOpen { session_id: session.clone(), since }
+    ClientMessage::SessionOpen { session_id: session.clone(), since, epoch: None, journal_id: None }
 }
 
 pub(crate) fn send(session: &SessionId) -> ClientMessage {

@@ -43,7 +43,7 @@ pub(super) async fn ask(
             0 => ClientMessage::ProjectList {},
             1 => ClientMessage::AgentList {},
             2 => ClientMessage::PathComplete { prefix: "~/".into() },
-            3 => ClientMessage::SessionOpen { session_id: nobody.clone(), since: None },
+            3 => ClientMessage::SessionOpen { session_id: nobody.clone(), since: None, epoch: None, journal_id: None },
             4 => ClientMessage::SessionSeen { session_id },
             _ => ClientMessage::SessionSend { session_id: nobody.clone(), content: "hello".into() },
         };
@@ -80,7 +80,14 @@ pub(super) async fn never_read(app: &TestApp, sessions: &[SessionId], over: &Can
     for _ in 0..3 {
         let mut window = app.view_window().await;
         for session_id in sessions {
-            window.ask(&ClientMessage::SessionOpen { session_id: session_id.clone(), since: None }).await;
+            window
+                .ask(&ClientMessage::SessionOpen {
+                    session_id: session_id.clone(),
+                    since: None,
+                    epoch: None,
+                    journal_id: None,
+                })
+                .await;
         }
         deaf.push(window);
     }

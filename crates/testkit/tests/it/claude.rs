@@ -186,7 +186,14 @@ async fn after_clear_the_session_keeps_its_id_and_continues_with_what_came_after
         }
     })
     .await;
-    let answer = window.call(&ClientMessage::SessionOpen { session_id: session.id.clone(), since: None }).await;
+    let answer = window
+        .call(&ClientMessage::SessionOpen {
+            session_id: session.id.clone(),
+            since: None,
+            epoch: None,
+            journal_id: None,
+        })
+        .await;
     assert!(matches!(answer, ServerMessage::SessionHistory { .. }), "{answer:?}");
     let mut screen = Screen::open(&mut window, &session.id).await;
     send(&mut window, &session.id, "say:after it").await;

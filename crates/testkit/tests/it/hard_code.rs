@@ -44,7 +44,13 @@ async fn a_page_full_of_code_that_is_hard_to_highlight_holds_nobody_up() {
     for _ in 0..3 {
         let session = setup.create(&mut plain, "codex").await.id;
         let mut page = setup.app.view_window().await;
-        page.call(&ClientMessage::SessionOpen { session_id: session.clone(), since: None }).await;
+        page.call(&ClientMessage::SessionOpen {
+            session_id: session.clone(),
+            since: None,
+            epoch: None,
+            journal_id: None,
+        })
+        .await;
         sessions.push(session);
         pages.push(page);
     }
@@ -60,7 +66,13 @@ async fn a_page_full_of_code_that_is_hard_to_highlight_holds_nobody_up() {
     let mut opened = Vec::new();
     for session in &sessions {
         let mut page = setup.app.view_window().await;
-        page.ask(&ClientMessage::SessionOpen { session_id: session.clone(), since: None }).await;
+        page.ask(&ClientMessage::SessionOpen {
+            session_id: session.clone(),
+            since: None,
+            epoch: None,
+            journal_id: None,
+        })
+        .await;
         opened.push(page);
         assert_is_healthy(&setup.app, "while it is opened").await;
     }

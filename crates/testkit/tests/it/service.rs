@@ -173,7 +173,10 @@ async fn sessions_made_outside_are_not_listed() {
     assert_eq!(ids, ours);
     for outside in [format!("claude-code:{id}"), "codex:foreign".to_owned()] {
         let session_id = SessionId::parse(outside).unwrap();
-        let refused = window.try_call(&ClientMessage::SessionOpen { session_id, since: None }).await.unwrap_err();
+        let refused = window
+            .try_call(&ClientMessage::SessionOpen { session_id, since: None, epoch: None, journal_id: None })
+            .await
+            .unwrap_err();
         assert_eq!(refused.code, protocol::ErrorCode::SessionNotFound);
     }
 }

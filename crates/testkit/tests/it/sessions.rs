@@ -268,7 +268,7 @@ async fn what_is_asked_of_nothing_is_refused_by_name() {
     let setup = TestSetup::start().await;
     let mut window = setup.app.window().await;
     let unknown = protocol::SessionId::parse("codex:nobody").unwrap();
-    let open = ClientMessage::SessionOpen { session_id: unknown.clone(), since: None };
+    let open = ClientMessage::SessionOpen { session_id: unknown.clone(), since: None, epoch: None, journal_id: None };
     assert_eq!(window.try_call(&open).await.unwrap_err().code, ErrorCode::SessionNotFound);
     assert_eq!(window.try_call(&send(&unknown, "hello")).await.unwrap_err().code, ErrorCode::SessionNotFound);
     let create = ClientMessage::SessionCreate {

@@ -125,7 +125,14 @@ async fn a_session_whose_agent_reports_nothing_of_it_is_a_copy_and_shows_the_mes
         assert_eq!((screen.asked(), screen.answers()), (vec!["say:so far hold:never"], vec![]), "killed: {is_killed}");
         assert_eq!(screen.records.last().map(|turn| turn.status), Some(end), "killed: {is_killed}");
         assert_eq!(state(&setup, &mut window, &session).await.continuity, Continuity::Copy, "killed: {is_killed}");
-        let answer = window.call(&ClientMessage::SessionOpen { session_id: session.clone(), since: None }).await;
+        let answer = window
+            .call(&ClientMessage::SessionOpen {
+                session_id: session.clone(),
+                since: None,
+                epoch: None,
+                journal_id: None,
+            })
+            .await;
         assert!(matches!(answer, ServerMessage::SessionHistory { .. }));
         screen.converse(&mut window, "say:next").await;
         assert_eq!(screen.answers(), ["next"]);

@@ -64,7 +64,14 @@ async fn watch(app: &TestApp, parts: &[Part], turns: usize) -> Vec<Screen> {
     let mut screens = Vec::new();
     for part in parts {
         let mut screen = Screen::new(&part.session);
-        window.ask(&ClientMessage::SessionOpen { session_id: part.session.clone(), since: None }).await;
+        window
+            .ask(&ClientMessage::SessionOpen {
+                session_id: part.session.clone(),
+                since: None,
+                epoch: None,
+                journal_id: None,
+            })
+            .await;
         screen.items.clear();
         screens.push(screen);
     }

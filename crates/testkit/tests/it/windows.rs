@@ -154,7 +154,14 @@ async fn a_removed_project_stops_its_turns_and_has_its_sessions_again_when_it_is
     screen.until_turn_end(&mut window).await;
     assert_eq!(screen.answers(), ["one "]);
     other.call(&ClientMessage::ProjectRestore { project_id: setup.project.clone() }).await;
-    let answer = window.call(&ClientMessage::SessionOpen { session_id: session_id.clone(), since: None }).await;
+    let answer = window
+        .call(&ClientMessage::SessionOpen {
+            session_id: session_id.clone(),
+            since: None,
+            epoch: None,
+            journal_id: None,
+        })
+        .await;
     let ServerMessage::SessionHistory { turns, .. } = answer else { panic!("{answer:?}") };
     assert_eq!(turns.last().unwrap().status, protocol::TurnRecordStatus::Cancelled);
 }

@@ -314,6 +314,7 @@ impl Translator {
             usage,
             error_code: error.as_ref().map(|error| error.code.clone()),
             error_message: error.map(|error| error.message),
+            forgotten: false,
         }));
     }
 
