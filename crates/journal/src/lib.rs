@@ -7,8 +7,26 @@
 //! A session numbers its changes 1, 2, 3 … A row covers the numbers `first..=last` of its item. An item that still grows
 //! has several rows; when it is settled they are folded into one.
 
+mod append;
+mod check;
+mod detail;
 mod error;
+mod failure;
+mod inspect;
+mod item_row;
+mod maintenance;
+mod open;
+mod outline;
+mod page;
+mod readers;
 mod record;
+mod schema;
+mod session_row;
+mod sqlite;
+mod stats;
+mod traces;
+mod turn_row;
+mod writer;
 
 use std::fmt;
 
@@ -16,11 +34,14 @@ use async_trait::async_trait;
 use protocol::{ItemId, SessionId, Timestamp};
 use tokio::sync::{oneshot, watch};
 
+pub use check::Depth;
 pub use error::{FailureKind, JournalError};
+pub use inspect::{Inspection, check_file, inspect, set_aside};
 pub use record::{
     Batch, CheckReport, Cursor, Health, ItemChange, Page, Pruned, Read, RowId, SessionHead, SessionKey, SessionStats,
-    SettledItem, Stats, StoredItem, StoredTurn, TurnChange, TurnOrigin, TurnOutline,
+    SettledItem, Stats, StoredItem, StoredTurn, TurnChange, TurnMark, TurnOrigin, TurnOutline,
 };
+pub use sqlite::{OpenedJournal, SqliteJournal};
 
 /// Between the positions of two items that follow each other: room to insert turns that the agent had and we did not.
 pub const POSITION_GAP: i64 = 1 << 32;

@@ -46,6 +46,7 @@ pub struct Batch {
     pub confirmed: bool,
     pub items: Vec<ItemChange>,
     pub turns: Vec<TurnChange>,
+    pub marks: Vec<TurnMark>,
     /// All facts, if any of them changed.
     pub facts: Option<SessionFacts>,
     /// The agent's own history is here from its beginning.
@@ -74,6 +75,15 @@ pub struct TurnChange {
     pub position: i64,
     pub first: u64,
     pub last: u64,
+}
+
+/// Whether the agent still remembers a recorded turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnMark {
+    pub turn_id: TurnId,
+    pub forgotten: bool,
+    /// The number of this change.
+    pub seq: u64,
 }
 
 /// How we know of a turn.
