@@ -18,7 +18,7 @@ const BYTES_PER_TOKEN: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpsertConfig {
     pub pacing: Pacing,
-    /// The most bytes one turn may produce. Beyond it the turn ends with an error and keeps what it has.
+    /// The most bytes that are held of one turn ([`crate::UpsertProcessor::release_settled`] frees some). Beyond it the turn ends with an error and keeps what it has.
     pub turn_bytes_max: usize,
 }
 

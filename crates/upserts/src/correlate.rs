@@ -6,6 +6,7 @@ use crate::batch::{Batch, Change};
 use crate::events::EventSource;
 use crate::item::{Content, Item, State};
 use crate::processor::{Role, UpsertProcessor};
+use crate::released::{ReleasedText, TextKind};
 use crate::text::Text;
 use crate::tool::ToolCall;
 use crate::update::Moment;
@@ -37,15 +38,39 @@ impl UpsertProcessor {
             content,
             state: State::Open,
             batch: Batch::new(),
+            source_ids: Vec::with_capacity(1),
         });
         if is_text {
             self.open_texts.insert(parent, slot);
         }
         if own_id != *item_id {
-            self.roles.insert(own_id, Role::Item(slot));
+            self.set_role(&own_id, Role::Item(slot));
         }
-        self.roles.insert(item_id.clone(), Role::Item(slot));
+        self.set_role(item_id, Role::Item(slot));
         slot
+    }
+
+    /// From now on the source means this item by the id.
+    fn set_role(&mut self, id: &ItemId, role: Role) {
+        let (Role::Item(slot) | Role::OutputOf(slot)) = role;
+        let ids = &mut self.items[slot].source_ids;
+        if !ids.contains(id) {
+            ids.push(id.clone());
+        }
+        self.roles.insert(id.clone(), role);
+    }
+
+    /// Text that continues an item which is no longer held.
+    pub(crate) fn continue_released(&mut self, item_id: &ItemId, source: &EventSource, now: Moment) -> Option<usize> {
+        let ReleasedText { kind, parent, bytes } = self.released.text(item_id)?.clone();
+        let text = Text::default();
+        let content = match kind {
+            TextKind::Message(origin) => Content::Message { text, origin },
+            TextKind::Thinking(provider_id) => Content::Thinking { text, provider_id },
+        };
+        let slot = self.begin(item_id, content, parent, source, now);
+        self.items[slot].bytes_before = bytes;
+        Some(slot)
     }
 
     /// Text for a closed text item starts a new item, in its place.
@@ -67,17 +92,26 @@ impl UpsertProcessor {
 
     /// The id itself, or `id~2`, `id~3` … if the source has used it for something that is closed.
     fn unused_id(&mut self, item_id: &ItemId) -> ItemId {
-        if !self.roles.contains_key(item_id) {
+        if !self.is_used(item_id) {
             return item_id.clone();
         }
         let part = self.parts.entry(item_id.clone()).or_insert(1);
         loop {
             *part += 1;
             let candidate = ItemId::from_foreign(&format!("{item_id}~{part}"));
-            if !self.roles.contains_key(&candidate) {
+            if !self.roles.contains_key(&candidate) && !self.released.contains(&candidate) {
                 return candidate;
             }
         }
+    }
+
+    fn is_used(&self, id: &ItemId) -> bool {
+        self.roles.contains_key(id) || self.released.contains(id)
+    }
+
+    /// The source means something by this id that is no longer held.
+    pub(crate) fn is_released(&self, id: &ItemId) -> bool {
+        !self.roles.contains_key(id) && self.released.contains(id)
     }
 
     /// The part of a final text that belongs to this item, when earlier parts of it were closed as separate items.
@@ -86,7 +120,8 @@ impl UpsertProcessor {
         let Some((mut before, rest)) = wording.split_at_checked(item.bytes_before) else { return wording };
         let mut part = item.continues;
         while let Some(slot) = part {
-            let earlier = &self.items[slot];
+            // What is no longer held cannot be compared.
+            let Some(earlier) = self.items.get(slot) else { return rest };
             let text = earlier.growing().map_or_else(String::new, Text::to_string);
             let Some(shorter) = before.strip_suffix(text.as_str()) else { return wording };
             before = shorter;
@@ -121,7 +156,7 @@ impl UpsertProcessor {
         now: Moment,
     ) -> usize {
         if let Some(slot) = self.known_invocation(item_id, call_id) {
-            self.roles.insert(item_id.clone(), Role::Item(slot));
+            self.set_role(item_id, Role::Item(slot));
             let item = &mut self.items[slot];
             let mut changed = false;
             if item.parent.is_none() && parent.is_some() {
@@ -185,7 +220,7 @@ impl UpsertProcessor {
             _ => None,
         };
         let slot = by_call.or_else(by_item).unwrap_or_else(|| self.begin_call(item_id, call_id, parent, source, now));
-        self.roles.insert(item_id.clone(), Role::OutputOf(slot));
+        self.set_role(item_id, Role::OutputOf(slot));
         slot
     }
 

@@ -39,6 +39,8 @@ impl UpsertProcessor {
                     });
                 }
             }
+            StreamPayload::ItemDone(done) if self.is_over(&done) => {}
+            StreamPayload::ItemError(failed) if self.is_released(&failed.item_id) => {}
             StreamPayload::ItemStart(start) => self.item_start(start, &source, now),
             StreamPayload::ItemDelta(delta) => self.item_delta(delta, &source, now),
             StreamPayload::ItemDone(done) => self.item_done(done, &source, now),
@@ -47,6 +49,17 @@ impl UpsertProcessor {
             StreamPayload::ResponseDone(done) => self.response_done(done, timestamp, now),
             StreamPayload::ResponseError(failed) => self.fail_turn(failed.error, timestamp, now),
         }
+    }
+
+    /// It is about an item or a call that is no longer held.
+    fn is_over(&self, done: &ItemDone) -> bool {
+        let is_call_over = match &done.final_item {
+            FinalItem::FunctionCallOutput { call_id, .. } | FinalItem::FunctionCall { call_id, .. } => {
+                !self.calls.contains_key(call_id) && self.released.contains_call(call_id)
+            }
+            FinalItem::Message { .. } | FinalItem::Reasoning { .. } => false,
+        };
+        is_call_over || self.is_released(&done.item_id)
     }
 
     fn item_start(&mut self, start: ItemStart, source: &EventSource, now: Moment) {
@@ -100,6 +113,13 @@ impl UpsertProcessor {
                     self.add_text(slot, &delta_content, source, now);
                 } else if !delta_content.is_empty() {
                     let slot = self.continuation(&item_id, slot, source, now);
+                    self.add_text(slot, &delta_content, source, now);
+                }
+            }
+            None if self.released.contains(&item_id) => {
+                if !delta_content.is_empty()
+                    && let Some(slot) = self.continue_released(&item_id, source, now)
+                {
                     self.add_text(slot, &delta_content, source, now);
                 }
             }
@@ -260,7 +280,7 @@ impl UpsertProcessor {
     }
 
     fn settle_all(&mut self, state: &State, timestamp: Timestamp, now: Moment) {
-        for slot in 0..self.items.len() {
+        for slot in self.items.slots() {
             let item = &mut self.items[slot];
             let open = item.is_open();
             let mut late_arguments = false;

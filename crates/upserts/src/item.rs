@@ -23,6 +23,8 @@ pub(crate) struct Item {
     pub(crate) content: Content,
     pub(crate) state: State,
     pub(crate) batch: Batch,
+    /// The source's ids that stand for it.
+    pub(crate) source_ids: Vec<ItemId>,
 }
 
 #[derive(Debug)]
@@ -75,6 +77,15 @@ impl Item {
 
     pub(crate) fn growing_bytes(&self) -> usize {
         self.growing().map_or(0, Text::len)
+    }
+
+    /// What it holds, roughly.
+    pub(crate) fn weight_bytes(&self) -> usize {
+        let facts = match &self.content {
+            Content::Message { .. } | Content::Thinking { .. } => 0,
+            Content::Tool(call) => call.facts_bytes(),
+        };
+        self.growing_bytes() + facts
     }
 
     pub(crate) fn to_update(&self, emitted_at: Timestamp) -> ItemUpdate {

@@ -51,7 +51,8 @@
 //! | second end of the turn | settles items that came after the first; no turn event |
 //! | `response_done` after `response_error` | nothing: the turn has failed |
 //! | item events after the end of the turn | taken as before; [`UpsertProcessor::is_finished`] is false until they settle, and [`UpsertProcessor::abort`] settles them when no more can come |
-//! | more than `turn_bytes_max` in one turn | the turn ends with an error, keeps what it has and takes in no more |
+//! | change of an item whose content was released | nothing; text that continues it is a new item, `id~2` |
+//! | more than `turn_bytes_max` held of one turn | the turn ends with an error, keeps what it has and takes in no more |
 
 mod batch;
 mod config;
@@ -60,6 +61,7 @@ mod events;
 mod fold;
 mod item;
 mod processor;
+mod released;
 mod text;
 mod tool;
 mod update;

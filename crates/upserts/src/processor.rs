@@ -1,6 +1,6 @@
 //! The processor: its state, and how time and order decide what is emitted. `events` handles each event.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use protocol::{CallId, ErrorCode, ErrorDetail, ItemId, SessionId, StreamEvent, S
 
 use crate::batch::{Change, NEVER};
 use crate::config::{Pacing, UpsertConfig};
-use crate::item::{Item, State};
+use crate::item::{Content, Item, State};
+use crate::released::{Items, ReleasedIds};
 use crate::tool::ToolCall;
 use crate::update::{Emission, Moment};
 
@@ -26,7 +27,8 @@ pub struct UpsertProcessor {
     /// The provider of thoughts that do not name one.
     pub(crate) provider_id: Arc<str>,
     /// In the order they started. An item is identified by its index.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Items,
+    pub(crate) released: ReleasedIds,
     /// What the source's item ids currently refer to.
     pub(crate) roles: HashMap<ItemId, Role>,
     pub(crate) calls: HashMap<CallId, usize>,
@@ -34,6 +36,8 @@ pub struct UpsertProcessor {
     pub(crate) parts: HashMap<ItemId, usize>,
     /// The one message or thought that may be open under each parent.
     pub(crate) open_texts: HashMap<Option<ItemId>, usize>,
+    /// Settled items whose content is held, in the order in which they were settled.
+    settled: VecDeque<usize>,
     /// Unsent changes, in the order in which each item first had one.
     waiting: Vec<Waiting>,
     /// The soonest time at which anything in `waiting` is due.
@@ -75,11 +79,13 @@ impl UpsertProcessor {
             provider_id: session_id.cli_type().as_str().into(),
             session_id,
             turn_id,
-            items: Vec::new(),
+            items: Items::default(),
+            released: ReleasedIds::default(),
             roles: HashMap::new(),
             calls: HashMap::new(),
             parts: HashMap::new(),
             open_texts: HashMap::new(),
+            settled: VecDeque::new(),
             waiting: Vec::new(),
             next_due: NEVER,
             open_items: 0,
@@ -149,6 +155,38 @@ impl UpsertProcessor {
         due
     }
 
+    /// Drops the content of items that were settled and taken, but of the last `keep` of them: whoever took them holds it.
+    /// Later changes of the others are ignored; text that continues one of them begins a new item, as after any end.
+    pub fn release_settled(&mut self, keep: usize) {
+        while self.settled.len() > keep
+            && let Some(slot) = self.settled.front().copied()
+        {
+            if self.items.get(slot).is_some_and(|item| item.batch.queued) {
+                return;
+            }
+            self.settled.pop_front();
+            if let Some(item) = self.items.remove(slot) {
+                self.forget(slot, &item);
+            }
+        }
+    }
+
+    fn forget(&mut self, slot: usize, item: &Item) {
+        self.released.insert(item);
+        for id in &item.source_ids {
+            if matches!(self.roles.get(id), Some(Role::Item(known) | Role::OutputOf(known)) if *known == slot) {
+                self.roles.remove(id);
+            }
+        }
+        if let Content::Tool(call) = &item.content
+            && self.calls.get(&call.call_id) == Some(&slot)
+        {
+            self.calls.remove(&call.call_id);
+        }
+        let held = item.weight_bytes() + ITEM_BYTES + EVENT_BYTES;
+        self.received_bytes = self.received_bytes.saturating_sub(held);
+    }
+
     /// The `elapsed` time at which [`UpsertProcessor::take`] should be called; `None` if nothing is waiting.
     pub fn deadline(&self) -> Option<Duration> {
         (self.next_due != NEVER).then_some(self.next_due)
@@ -172,12 +210,10 @@ impl UpsertProcessor {
 
     /// Adds an item and returns its place.
     pub(crate) fn add(&mut self, item: Item) -> usize {
-        let slot = self.items.len();
         // Also those that nobody started: each stray delta can make one.
         self.received_bytes = self.received_bytes.saturating_add(ITEM_BYTES);
-        self.items.push(item);
         self.open_items += 1;
-        slot
+        self.items.push(item)
     }
 
     /// Records that an item has changed.
@@ -202,6 +238,7 @@ impl UpsertProcessor {
         let item = &mut self.items[slot];
         let change = if item.is_open() { Change::Settled } else { Change::Progress };
         if item.is_open() {
+            self.settled.push_back(slot);
             self.open_items -= 1;
             if self.open_texts.get(&item.parent) == Some(&slot) {
                 self.open_texts.remove(&item.parent);

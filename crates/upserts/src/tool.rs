@@ -176,6 +176,11 @@ impl ToolCall {
         changed
     }
 
+    /// What arguments and detail weigh.
+    pub(crate) fn facts_bytes(&self) -> usize {
+        arguments_bytes(&self.arguments) + detail_bytes(&self.detail)
+    }
+
     pub(crate) fn to_body(&self) -> ItemBody {
         ItemBody::ToolCall {
             name: self.name.clone().unwrap_or_else(|| UNKNOWN_NAME.into()),

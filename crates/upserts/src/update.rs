@@ -89,16 +89,23 @@ impl ItemUpdate {
 
     /// The upsert of the plain contract, with the whole text.
     pub fn to_upsert(&self) -> Upsert {
+        self.to_upsert_from(0)
+    }
+
+    /// The same, with the text (content or tool output) from this byte on.
+    pub fn to_upsert_from(&self, byte: usize) -> Upsert {
         let body = match &self.body {
-            ItemBody::Message { text, origin } => UpsertBody::Message { content: text.to_string(), origin: *origin },
+            ItemBody::Message { text, origin } => {
+                UpsertBody::Message { content: text.from_byte(byte), origin: *origin }
+            }
             ItemBody::Thinking { text, provider_id } => {
-                UpsertBody::Thinking { content: text.to_string(), provider_id: provider_id.as_ref().into() }
+                UpsertBody::Thinking { content: text.from_byte(byte), provider_id: provider_id.as_ref().into() }
             }
             ItemBody::ToolCall { name, arguments, call_id, output, is_error, tool } => UpsertBody::ToolCall {
                 tool_name: name.as_ref().into(),
                 tool_arguments: arguments.clone(),
                 call_id: call_id.clone(),
-                tool_output: output.as_ref().map(Text::to_string),
+                tool_output: output.as_ref().map(|output| output.from_byte(byte)),
                 tool_output_is_error: *is_error,
                 tool: tool.clone(),
             },
@@ -115,6 +122,39 @@ impl ItemUpdate {
             parent_item_id: self.parent_item_id.clone(),
             body,
             view: UpsertView::default(),
+        }
+    }
+
+    /// The item that an upsert of the plain contract describes.
+    pub fn from_upsert(upsert: Upsert, session_id: SessionId) -> Self {
+        let body = match upsert.body {
+            UpsertBody::Message { content, origin } => ItemBody::Message { text: content.into(), origin },
+            UpsertBody::Thinking { content, provider_id } => {
+                ItemBody::Thinking { text: content.into(), provider_id: provider_id.into() }
+            }
+            UpsertBody::ToolCall { tool_name, tool_arguments, call_id, tool_output, tool_output_is_error, tool } => {
+                ItemBody::ToolCall {
+                    name: tool_name.into(),
+                    arguments: tool_arguments,
+                    call_id,
+                    output: tool_output.map(Text::from),
+                    is_error: tool_output_is_error,
+                    tool,
+                }
+            }
+        };
+        let error =
+            upsert.error_code.map(|code| ErrorDetail { code, message: upsert.error_message.unwrap_or_default() });
+        Self {
+            turn_id: upsert.turn_id,
+            session_id,
+            item_id: upsert.item_id,
+            parent_item_id: upsert.parent_item_id,
+            source_timestamp: upsert.source_timestamp,
+            emitted_at: upsert.emitted_at,
+            status: upsert.status,
+            error,
+            body,
         }
     }
 }

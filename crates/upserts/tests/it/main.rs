@@ -8,6 +8,7 @@ mod live;
 mod messages;
 mod odd_events;
 mod properties;
+mod release;
 mod sub_agents;
 mod tools;
 mod turn;
