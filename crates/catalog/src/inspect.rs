@@ -1,11 +1,13 @@
 //! A look at a data directory from outside: by the command line, which talks to the server that holds it, and by
 //! `doctor`. Nothing here changes or keeps anything.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use protocol::SessionId;
 use rustix::fs::{Access, access, statvfs};
 
 use crate::directory::DataDirectory;
@@ -145,6 +147,13 @@ impl Inspection {
 
     pub fn sessions(&self) -> Result<ListState, CatalogError> {
         self.list(FileKind::Sessions, files::parse_sessions)
+    }
+
+    /// The titles of all sessions that can be read.
+    pub fn titles(&self) -> HashMap<SessionId, String> {
+        let bytes = self.directory.read(FileKind::Sessions.name(), FILE_BYTES_MAX).ok().flatten().unwrap_or_default();
+        let sessions = files::parse_sessions(&bytes).map(|contents| contents.records).unwrap_or_default();
+        sessions.into_iter().map(|record| (record.id, record.title)).collect()
     }
 
     /// As [`crate::Catalog::agents_file`].

@@ -2,19 +2,21 @@
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use catalog::{Catalog, CatalogError, Opened};
+use journal::{FailureKind, Journal, JournalError, OpenedJournal, SqliteJournal};
 use server::{Access, Browsers, Hosts, Keys, Limits, Patience, Secret};
 use sessions::{Hub, ServerFacts};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::FileAgents;
-use crate::settings::Settings;
+use crate::settings::{JournalSetting, Settings};
 use crate::signals::Signals;
 use crate::{browser, listen, start_message, stop_message};
 
@@ -27,6 +29,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     let mut signals = Signals::listen(stop_time_max).context("could not listen for signals")?;
     let data_dir = settings.files.data_dir()?;
     let Opened { catalog, mut notices } = Catalog::open(&data_dir).map_err(explain)?;
+    let journal = open_journal(settings, &data_dir, &mut notices)?;
     let keys = match settings.listening.no_auth {
         true => None,
         false => Some(keys(&catalog, settings.opening.open_by_file, &mut notices).map_err(explain)?),
@@ -36,7 +39,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     let (bound, base_url) = listen::base_url(&listener)?;
     catalog.announce(&base_url);
     let access = Access::new(Hosts::new(bound, settings.listening.allowed_hosts.clone()), keys.clone());
-    let hub = Hub::start(catalog.clone(), agents.registry(), facts(notices));
+    let hub = Hub::start(catalog.clone(), Arc::clone(&journal), agents.registry(), facts(notices));
     hub.let_agents_change(Arc::new(agents.setup), agents.notices);
 
     // Runs concurrently with the start, which it must not slow down.
@@ -73,6 +76,7 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
     let drained = async {
         let ended = hub.drain(agents_until).await;
         catalog.flush().await.map_err(explain)?;
+        journal.close().await;
         let gone = agent_process::all_gone(agents_until).await;
         if ended && gone { Ok(ExitCode::SUCCESS) } else { Err(anyhow!("not every agent has ended; exiting anyway")) }
     };
@@ -86,6 +90,15 @@ pub(crate) async fn run(settings: &Settings, address: SocketAddr, open_files: u6
         },
         asked = signals.next() => Ok(asked.exit_code()),
     }
+}
+
+fn open_journal(settings: &Settings, data_dir: &Path, notices: &mut Vec<String>) -> anyhow::Result<Arc<dyn Journal>> {
+    if settings.files.journal == JournalSetting::Off {
+        return Ok(Arc::new(SqliteJournal::in_memory().map_err(explain_journal)?));
+    }
+    let OpenedJournal { journal, notices: more } = SqliteJournal::open(data_dir).map_err(explain_journal)?;
+    notices.extend(more);
+    Ok(Arc::new(journal))
 }
 
 fn facts(notices: Vec<String>) -> ServerFacts {
@@ -108,6 +121,20 @@ fn keys(catalog: &Catalog, by_file: bool, notices: &mut Vec<String>) -> Result<K
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// What the user can do about a journal that cannot be opened. The file stays as it is.
+fn explain_journal(error: JournalError) -> anyhow::Error {
+    let advice = match &error {
+        JournalError::NewerVersion { .. } => "Start the newer version",
+        other => match other.kind() {
+            FailureKind::DiskFull => "Free some space on that disk",
+            FailureKind::ReadOnly => "Make the file and its directory writable for you",
+            FailureKind::Locked => "Close the program that has it open",
+            FailureKind::Damaged | FailureKind::Other => "Move the file away",
+        },
+    };
+    anyhow!("{error}\n{advice}, or start with --journal off: then nothing that is said is kept on the disk.")
 }
 
 /// Adds the advice to the error.

@@ -71,6 +71,10 @@ pub(crate) struct Files {
     #[arg(long, env = "LIMINAL_DATA_DIR", value_name = "DIRECTORY", global = true, hide_env_values = true)]
     data_dir: Option<PathBuf>,
 
+    /// Record everything said on the disk; off keeps it in memory, until the server stops
+    #[arg(long, env = "LIMINAL_JOURNAL", value_name = "on|off", default_value = "on", hide_env_values = true)]
+    pub(crate) journal: JournalSetting,
+
     /// What to log: error, warn, info or debug, also per module, as in "info,server=debug"
     #[arg(long, env = "LIMINAL_LOG", value_name = "FILTER", default_value = "info", hide_env_values = true)]
     pub(crate) log: String,
@@ -82,6 +86,15 @@ pub(crate) struct Files {
     /// From the first Ctrl-C to the end, whatever the agents do
     #[arg(long, value_name = "MS", default_value_t = 10_000, hide = true)]
     pub(crate) stop_time_ms: u64,
+}
+
+/// Where everything said is recorded.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalSetting {
+    /// In a file.
+    On,
+    /// In memory.
+    Off,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -225,6 +238,13 @@ mod tests {
         for host in ["127.0.0.1", "::1", "[::1]", "localhost", "127.0.0.9"] {
             assert!(parse(&["--host", host, "--no-auth"]).listening.address().unwrap().ip().is_loopback());
         }
+    }
+
+    #[test]
+    fn the_journal_is_on_unless_it_is_turned_off() {
+        assert_eq!(parse(&[]).files.journal, JournalSetting::On);
+        assert_eq!(parse(&["--journal", "off"]).files.journal, JournalSetting::Off);
+        assert!(Settings::try_parse_from(["liminal-builder", "--journal", "maybe"]).is_err());
     }
 
     #[test]

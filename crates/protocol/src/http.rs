@@ -93,6 +93,81 @@ impl UsageRow {
     }
 }
 
+/// Answer of `GET /api/journal`: what is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JournalStatsBody {
+    /// Missing if the journal is in memory only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// On the disk, with its write-ahead log.
+    pub file_bytes: u64,
+    /// Free pages inside the file, which are used again.
+    pub free_bytes: u64,
+    /// Left on the disk that the file is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_free_bytes: Option<u64>,
+    pub format: i64,
+    pub items: u64,
+    pub turns: u64,
+    /// Those with the most bytes first.
+    pub sessions: Vec<JournalSession>,
+}
+
+/// What is recorded of one session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JournalSession {
+    pub session_id: SessionId,
+    /// Missing if there is no such session any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub items: u64,
+    pub turns: u64,
+    /// Of text, arguments and outputs.
+    pub said_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<Timestamp>,
+}
+
+/// Answer of `POST /api/journal/check`. Both lists are empty if nothing is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalCheckBody {
+    /// Damage of the file.
+    pub damage: Vec<String>,
+    /// What the rows say that cannot be true.
+    pub contradictions: Vec<String>,
+    pub items: u64,
+}
+
+impl JournalCheckBody {
+    pub fn is_sound(&self) -> bool {
+        self.damage.is_empty() && self.contradictions.is_empty()
+    }
+}
+
+/// `POST /api/journal/prune`: turns that ended before a moment, or so long ago. One of the two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PruneBody {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_than_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Timestamp>,
+}
+
+/// What was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrunedBody {
+    pub turns: u64,
+    pub items: u64,
+    /// Given back to the disk.
+    pub freed_bytes: u64,
+}
+
 /// Answer of `POST /api/ticket`: where a browser gets in, once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicketBody {

@@ -66,6 +66,32 @@ fn every_body_of_the_http_api_has_its_golden_file_and_is_read_back() {
     check_body("browsers", &BrowserListBody { is_required: true, browsers: vec![browser] });
     check_body("revoke", &RevokeBody { id: Some("0123abcd".into()), all: false });
     check_body("revoked", &RevokedBody { revoked: vec!["0123abcd".into()] });
+    let session = JournalSession {
+        session_id,
+        title: Some("Fix the login".into()),
+        items: 12,
+        turns: 3,
+        said_bytes: 34_567,
+        first_at: Some(at),
+        last_at: Some(at),
+    };
+    let stats = JournalStatsBody {
+        path: Some("/home/dev/.liminal-builder/journal.db".into()),
+        file_bytes: 65_536,
+        free_bytes: 4096,
+        disk_free_bytes: Some(1_000_000_000),
+        format: 1,
+        items: 12,
+        turns: 3,
+        sessions: vec![session],
+    };
+    check_body("journal", &stats);
+    let damage = vec!["row 5 missing from index item_position".into()];
+    let check = JournalCheckBody { damage, contradictions: vec!["a gap".into()], items: 12 };
+    assert!(!check.is_sound());
+    check_body("journal-check", &check);
+    check_body("prune", &PruneBody { older_than_ms: Some(7_776_000_000), before: None });
+    check_body("pruned", &PrunedBody { turns: 3, items: 12, freed_bytes: 32_768 });
     let code = ErrorCode::SessionNotFound;
     check_body("error", &ErrorBody { error: ErrorMessage::new(code, code.message("")) });
 }

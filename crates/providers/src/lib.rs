@@ -20,7 +20,7 @@ mod unreadable;
 pub use emitter::{Closed, Emitter};
 pub use error::ProviderError;
 pub use provider::{
-    AgentSession, EVENT_QUEUE_MAX, History, HistoryCursor, LoadedSession, Login, NewSession, OpenedSession, Probe,
-    Provider, ProviderEvent, StatusReport, StoredSession,
+    AgentSession, EVENT_QUEUE_MAX, History, HistoryCursor, HistoryWanted, LoadedSession, Login, NewSession,
+    OpenedSession, Probe, Provider, ProviderEvent, StatusReport, StoredSession,
 };
 pub use registry::Registry;

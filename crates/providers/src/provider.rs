@@ -126,8 +126,21 @@ pub struct StoredSession {
     /// The options that the user set, as [`ProviderEvent::Options`] reported them last. They are set again before the
     /// agent gets a message.
     pub options: BTreeMap<String, String>,
+    pub history: HistoryWanted,
     /// How many of the newest items the history should hold.
     pub items_max: usize,
+}
+
+/// What the caller needs of the agent's own history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HistoryWanted {
+    /// The newest items: our journal has none of the session's turns.
+    #[default]
+    Newest,
+    /// Our journal has turns of the session. The agent's history is read only if that costs nothing extra, to be
+    /// compared. The session opens also when the agent has lost it: as [`Continuity::Copy`], and the next message
+    /// begins another session of the agent's.
+    Compare,
 }
 
 /// A session that is open: the handle to it and all its events, in order.
@@ -143,6 +156,8 @@ pub struct OpenedSession {
 pub struct LoadedSession {
     pub opened: OpenedSession,
     pub history: History,
+    /// The agent's own history was read. If not, `history` holds only facts and continuity.
+    pub has_history: bool,
 }
 
 /// A page of a session's history, oldest first.
@@ -176,7 +191,7 @@ pub enum ProviderEvent {
     /// The options that the user has set, each with its present value, to be stored for [`StoredSession::options`].
     Options(BTreeMap<String, String>),
     /// The agent continues under another id of its own, under which it was given no message yet: it was asked to
-    /// (`/clear`), or had nothing under the old one. Our id stays.
+    /// (`/clear`), or had nothing under the old one. What was said before is not in its memory. Our id stays.
     AgentIdChanged(AgentSessionId),
 }
 

@@ -40,6 +40,9 @@ pub enum ServiceError {
     /// A definition of an agent that cannot be used; the sentence says why and what to do.
     #[error("{field}: {sentence}")]
     AgentInvalid { field: &'static str, sentence: String },
+    /// The journal could not be read.
+    #[error("{0}")]
+    Journal(String),
     #[error(transparent)]
     Catalog(#[from] catalog::CatalogError),
     #[error(transparent)]
@@ -55,7 +58,7 @@ impl ServiceError {
             Self::TurnInProgress => ErrorCode::TurnInProgress,
             Self::TooManyWait => ErrorCode::AgentUnavailable,
             Self::Closed => ErrorCode::SessionNotFound,
-            Self::SessionEnded | Self::ShuttingDown | Self::Panic => ErrorCode::InternalError,
+            Self::SessionEnded | Self::ShuttingDown | Self::Panic | Self::Journal(_) => ErrorCode::InternalError,
             Self::OpenFailed(_) => ErrorCode::OpenFailed,
             Self::Invalid { .. } | Self::AgentInvalid { .. } => ErrorCode::InvalidMessage,
             Self::Catalog(error) => error.code(),
@@ -93,7 +96,10 @@ impl ServiceError {
             Self::Closed => ErrorMessage::new(self.code(), CLOSED),
             other => {
                 let mut message = ErrorMessage::new(other.code(), other.code().message(""));
-                if matches!(other, Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown | Self::Panic) {
+                if matches!(
+                    other,
+                    Self::Catalog(_) | Self::SessionEnded | Self::ShuttingDown | Self::Panic | Self::Journal(_)
+                ) {
                     message.detail = Some(chain(other));
                 }
                 message

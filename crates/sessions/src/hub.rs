@@ -7,6 +7,7 @@ mod agents;
 mod directories;
 mod drain;
 mod entries;
+mod journal;
 mod startup_states;
 mod usage;
 
@@ -16,13 +17,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ::journal::{Journal, SessionHead};
 use catalog::{Catalog, NEW_SESSION_TITLE, SessionRecord};
 use protocol::{
     AgentInfo, AgentSessionId, Attention, CliType, Continuity, ErrorMessage, Project, ProjectId, Prompt, ServerMessage,
-    SessionId, SessionState, SessionSummary, TurnId,
+    SessionId, SessionState, SessionSummary,
 };
 use providers::catch_panic::catch_panic;
-use providers::{NewSession, ProviderError, Registry, StoredSession};
+use providers::{HistoryWanted, NewSession, ProviderError, Registry, StoredSession};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,7 +32,7 @@ use tokio_util::task::TaskTracker;
 use crate::error::ServiceError;
 use crate::frame::{After, Frame};
 use crate::outbox::{Frames, Outbox, WindowKind};
-use crate::session::{COMMANDS_MAX, CancelReply, SendReply, SessionActor, SessionCommand, now};
+use crate::session::{COMMANDS_MAX, CancelReply, SendReply, SentMessage, SessionActor, SessionCommand, now};
 use crate::window::Window;
 
 /// Newest items of a session's history that are loaded at first.
@@ -50,8 +52,9 @@ pub(crate) struct HubCore {
     windows: Mutex<Windows>,
     sessions: Mutex<entries::Entries>,
     states: Mutex<HashMap<SessionId, SessionState>>,
-    /// The last number of sessions whose task has ended; the next one goes on from there.
-    numbers: Mutex<HashMap<SessionId, u64>>,
+    journal: Arc<dyn Journal>,
+    /// Where sessions that this server has taken over continue in the journal.
+    heads: Mutex<HashMap<SessionId, SessionHead>>,
     spawn_session: mpsc::Sender<SessionActor>,
     tasks: TaskTracker,
     limits: HubLimits,
@@ -130,12 +133,18 @@ impl Requester {
 
 impl Hub {
     /// Starts the hub's own task. Must be called inside a tokio runtime.
-    pub fn start(catalog: Catalog, registry: Registry, facts: ServerFacts) -> Self {
-        Self::start_with(catalog, registry, facts, HubLimits::default())
+    pub fn start(catalog: Catalog, journal: Arc<dyn Journal>, registry: Registry, facts: ServerFacts) -> Self {
+        Self::start_with(catalog, journal, registry, facts, HubLimits::default())
     }
 
     /// As [`Self::start`], with other limits than the usual ones.
-    pub fn start_with(catalog: Catalog, registry: Registry, facts: ServerFacts, limits: HubLimits) -> Self {
+    pub fn start_with(
+        catalog: Catalog,
+        journal: Arc<dyn Journal>,
+        registry: Registry,
+        facts: ServerFacts,
+        limits: HubLimits,
+    ) -> Self {
         let (spawn_session, new_sessions) = mpsc::channel(COMMANDS_MAX);
         let states = Mutex::new(startup_states::states(&catalog));
         let core = Arc::new(HubCore {
@@ -145,7 +154,8 @@ impl Hub {
             windows: Mutex::default(),
             sessions: Mutex::default(),
             states,
-            numbers: Mutex::default(),
+            journal,
+            heads: Mutex::default(),
             spawn_session,
             limits,
             tasks: TaskTracker::new(),
@@ -153,6 +163,7 @@ impl Hub {
             stop: CancellationToken::new(),
         });
         core.tasks.spawn(crate::supervisor::run(Arc::clone(&core), new_sessions, core.stop.clone()));
+        core.tasks.spawn(journal::report_health(Arc::clone(&core), core.stop.clone()));
         core.install_agents(registry);
         Self { core }
     }
@@ -160,8 +171,8 @@ impl Hub {
     /// A window joins. It is greeted with what it needs to know first.
     pub fn connect(&self, kind: WindowKind) -> (Window, Frames) {
         let outbox = Outbox::new(kind);
-        let ServerFacts { version, instance, home, mut notices, has_display } = self.core.facts.clone();
-        notices.extend(self.core.agents.notices());
+        let ServerFacts { version, instance, home, notices: _, has_display } = self.core.facts.clone();
+        let notices = self.core.notices();
         let hello = ServerMessage::ServerHello { version, instance, home, notices, has_display };
         outbox.push(After::Nothing, Frame::of(hello, None));
         let id = {
@@ -218,7 +229,7 @@ impl Hub {
         Ok((self.core.is_alive(id), self.core.state_of(id)))
     }
 
-    pub async fn send(&self, id: &SessionId, prompt: Prompt) -> Result<TurnId, ServiceError> {
+    pub async fn send(&self, id: &SessionId, prompt: Prompt) -> Result<SentMessage, ServiceError> {
         if prompt.is_blank() {
             return Err(ServiceError::Invalid { field: "content", reason: "must not be blank" });
         }
@@ -343,10 +354,14 @@ impl HubCore {
             opened.session.close().await.ok();
             return Err(ServiceError::ProjectNotFound(project.id));
         }
+        let head = self.head(&id).await.unwrap_or_else(|error| {
+            tracing::error!(session = %id, %error, "a new session is not recorded yet");
+            (journal::new_head(), false)
+        });
         let created =
             ServerMessage::SessionCreated { session_id: id.clone(), project_id: project.id, session: summary.clone() };
         self.broadcast_as_answer(created, asker);
-        start.send(SessionActor::created(Arc::clone(self), id, provider, opened, commands, asker));
+        start.send(SessionActor::created(Arc::clone(self), id, provider, opened, commands, head, asker));
         Ok(summary)
     }
 
@@ -360,22 +375,13 @@ impl HubCore {
             project_dir: PathBuf::from(project.path),
             prompted: record.prompted,
             options: record.options,
+            history: HistoryWanted::Newest,
             items_max: HISTORY_ITEMS_LOADED,
         })
     }
 
     pub(crate) fn directory_of(&self, id: &SessionId) -> Result<PathBuf, ServiceError> {
         Ok(PathBuf::from(self.project(&self.record(id)?.project_id)?.path))
-    }
-
-    /// The last number of a session whose actor ends; the next one goes on from there.
-    pub(crate) fn keep_number(&self, id: &SessionId, seq: u64) {
-        lock(&self.numbers).insert(id.clone(), seq);
-    }
-
-    /// Where the numbers of a session's messages go on.
-    pub(crate) fn last_number(&self, id: &SessionId) -> u64 {
-        lock(&self.numbers).get(id).copied().unwrap_or(0)
     }
 
     /// The title that a message gives its session, if it is the first one.

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use protocol::{
-    ItemId, Origin, ServerMessage, SessionId, Timestamp, ToolDetail, Upsert, UpsertBody, UpsertStatus, UpsertView,
+    ItemId, Origin, ServerMessage, SessionId, Timestamp, ToolDetail, TurnId, Upsert, UpsertBody, UpsertStatus,
+    UpsertView,
 };
 use rendering::Mark;
 use upserts::{ItemBody, ItemUpdate, Text};
@@ -21,9 +22,9 @@ use providers::catch_panic::catch_panic_now;
 
 /// Final items whose rendering is cached, for windows that read the same and for the next one that opens the
 /// session. Older ones are rendered again when someone needs them.
-const RENDERINGS_KEPT: usize = 256;
+const RENDERINGS_KEPT: usize = 64;
 /// Bytes of text whose rendering is cached: what was made of it takes several times as much.
-const RENDERED_BYTES_KEPT: usize = 4 * 1024 * 1024;
+const RENDERED_BYTES_KEPT: usize = 1024 * 1024;
 /// Text that is made into a frame where others wait for the thread: a millisecond's work.
 const BYTES_AT_ONCE: usize = 64 * 1024;
 /// An item that took longer the last time is expected to do so again.
@@ -38,6 +39,8 @@ pub(crate) struct RenderingCache(Mutex<VecDeque<Weak<ItemCell>>>);
 #[derive(Debug)]
 pub(crate) struct ItemCell {
     id: ItemId,
+    /// Its place in the display order.
+    position: i64,
     /// Held for a look, never while something is made.
     state: Mutex<ItemState>,
     /// Held while something is made, by whoever writes to a window. Taken before `state`, never after it.
@@ -163,10 +166,18 @@ impl Sent {
 }
 
 impl ItemCell {
-    pub(crate) fn new(update: ItemUpdate, seq: u64, cache: &Arc<RenderingCache>) -> Arc<Self> {
+    pub(crate) fn new(update: ItemUpdate, seq: u64, position: i64, cache: &Arc<RenderingCache>) -> Arc<Self> {
         let id = update.item_id.clone();
         let (state, making) = (Mutex::new(ItemState { update, seq }), Mutex::default());
-        Arc::new_cyclic(|this| Self { id, state, making, cache: Arc::clone(cache), this: Weak::clone(this) })
+        Arc::new_cyclic(|this| Self { id, position, state, making, cache: Arc::clone(cache), this: Weak::clone(this) })
+    }
+
+    pub(crate) fn position(&self) -> i64 {
+        self.position
+    }
+
+    pub(crate) fn turn_id(&self) -> TurnId {
+        self.lock().update.turn_id.clone()
     }
 
     pub(crate) fn id(&self) -> &ItemId {

@@ -24,7 +24,7 @@ pub(crate) fn session() -> SessionId {
 }
 
 fn final_item(number: usize, cache: &Arc<RenderingCache>) -> Arc<ItemCell> {
-    ItemCell::new(update(&format!("i-{number}"), "words", UpsertStatus::Complete), 1, cache)
+    ItemCell::new(update(&format!("i-{number}"), "words", UpsertStatus::Complete), 1, 0, cache)
 }
 
 fn is_made(cell: &ItemCell) -> bool {
@@ -45,7 +45,7 @@ fn received(cell: &ItemCell, seq: u64, sent: &mut Sent) -> Upsert {
 #[test]
 fn whether_more_is_to_come_is_judged_by_what_a_window_was_sent() {
     let (cache, text) = (Arc::default(), Text::from("words"));
-    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &cache);
+    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, 0, &cache);
     let (mut sent, mut opened) = (Sent::default(), Sent::default());
     received(&cell, 1, &mut sent);
     cell.entry(WindowKind::View, &mut opened);
@@ -59,7 +59,7 @@ fn whether_more_is_to_come_is_judged_by_what_a_window_was_sent() {
 #[test]
 fn a_text_that_ends_while_its_frame_is_made_is_not_sent_again_from_its_start() {
     let (cache, text) = (Arc::default(), Text::from("```rust\nlet x = 1;\n"));
-    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, &cache);
+    let cell = ItemCell::new(update("i", text.clone(), UpsertStatus::Update), 1, 0, &cache);
     cell.replace(update("i", text, UpsertStatus::Complete), 2);
     let mut sent = Sent::default();
     // The frame in place of the first change shows the second already, which is still in the queue.
@@ -89,7 +89,8 @@ fn only_the_newest_renderings_of_finished_items_are_kept() {
 fn of_long_items_fewer_are_kept_at_hand() {
     let cache: Arc<RenderingCache> = Arc::default();
     let text = Text::from("word ".repeat(RENDERED_BYTES_KEPT / 20).as_str());
-    let item = |number| ItemCell::new(update(&format!("i-{number}"), text.clone(), UpsertStatus::Complete), 1, &cache);
+    let item =
+        |number| ItemCell::new(update(&format!("i-{number}"), text.clone(), UpsertStatus::Complete), 1, 0, &cache);
     let cells: Vec<_> = (0..8).map(item).collect();
     for cell in &cells {
         cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default());
@@ -103,7 +104,7 @@ fn what_still_grows_is_not_forgotten_and_a_crowd_of_such_becomes_fewer_again_onc
     let cache: Arc<RenderingCache> = Arc::default();
     let text = Text::from("words");
     let crowd: Vec<_> = (0..RENDERINGS_KEPT + 50)
-        .map(|number| ItemCell::new(update(&format!("g-{number}"), text.clone(), UpsertStatus::Update), 1, &cache))
+        .map(|number| ItemCell::new(update(&format!("g-{number}"), text.clone(), UpsertStatus::Update), 1, 0, &cache))
         .collect();
     for cell in &crowd {
         cell.entry(WindowKind::View, &mut Sent::default());
@@ -136,7 +137,7 @@ fn a_window_with_a_forgotten_rendering_gets_the_whole_of_the_next_and_no_text_tw
     let source = "One.\n\nTwo and\n\nthree";
     let text = Text::from(source);
     let full: Vec<String> = rendering::markdown(source).iter().map(ToString::to_string).collect();
-    let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &cache);
+    let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, 0, &cache);
     received(&cell, 1, &mut sent);
     assert!(blocks(&received(&cell, 2, &mut sent)).html.concat().len() < full.concat().len(), "it has all of it");
     assert!(cell.forget_rendering());
@@ -151,7 +152,7 @@ fn a_window_with_a_forgotten_rendering_gets_the_whole_of_the_next_and_no_text_tw
 #[test]
 fn a_text_that_starts_over_is_sent_whole_once_and_then_goes_on() {
     let (cache, mut sent) = (Arc::default(), Sent::default());
-    let cell = ItemCell::new(update("a", "Another\n\ntext", UpsertStatus::Update), 1, &cache);
+    let cell = ItemCell::new(update("a", "Another\n\ntext", UpsertStatus::Update), 1, 0, &cache);
     received(&cell, 1, &mut sent);
     let text = Text::from("Quite\n\nnew");
     cell.replace(update("a", text.clone(), UpsertStatus::Update), 2);
@@ -187,7 +188,7 @@ fn someone_at_work(cell: &Arc<ItemCell>) -> impl Drop + use<> {
 #[test]
 fn a_session_never_waits_for_who_renders_its_items() {
     let cache = Arc::default();
-    let cell = ItemCell::new(update("a", "words", UpsertStatus::Update), 1, &cache);
+    let cell = ItemCell::new(update("a", "words", UpsertStatus::Update), 1, 0, &cache);
     cell.entry(WindowKind::View, &mut Sent::default());
     let work = someone_at_work(&cell);
     cell.replace(update("a", "other words", UpsertStatus::Complete), 2);
@@ -201,8 +202,8 @@ fn a_session_never_waits_for_who_renders_its_items() {
 #[tokio::test]
 async fn while_one_item_is_rendered_every_window_that_shows_others_goes_on() {
     let cache = Arc::default();
-    let slow = ItemCell::new(update("slow", "long words", UpsertStatus::Complete), 1, &cache);
-    let quick = ItemCell::new(update("quick", "words", UpsertStatus::Complete), 2, &cache);
+    let slow = ItemCell::new(update("slow", "long words", UpsertStatus::Complete), 1, 0, &cache);
+    let quick = ItemCell::new(update("quick", "words", UpsertStatus::Complete), 2, 0, &cache);
     let waiting = Outbox::new(WindowKind::View);
     let work = someone_at_work(&slow);
     waiting.push_item(&session(), 1, &slow);
@@ -230,7 +231,7 @@ async fn while_one_item_is_rendered_every_window_that_shows_others_goes_on() {
 fn what_takes_long_is_not_made_where_others_wait() {
     let cache = Arc::default();
     let check = |text: &Text, kind| {
-        let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, &cache);
+        let cell = ItemCell::new(update("a", text.clone(), UpsertStatus::Update), 1, 0, &cache);
         cell.frame_at_once(&session(), 1, kind, &mut Sent::default()).map(|_| ())
     };
     let (short, long) = (Text::from("words"), Text::from("words ".repeat(BYTES_AT_ONCE)));
@@ -239,7 +240,7 @@ fn what_takes_long_is_not_made_where_others_wait() {
         assert_eq!(check(&long, kind), Err(NotNow::Long));
     }
     // Of what is rendered already only the rest counts.
-    let cell = ItemCell::new(update("a", long.clone(), UpsertStatus::Update), 1, &cache);
+    let cell = ItemCell::new(update("a", long.clone(), UpsertStatus::Update), 1, 0, &cache);
     let mut sent = Sent::default();
     cell.frame(&session(), 1, WindowKind::View, &mut sent);
     lock(&cell.making).took = Duration::ZERO;
@@ -252,7 +253,7 @@ fn what_takes_long_is_not_made_where_others_wait() {
 #[test]
 fn plain_windows_that_hold_one_long_message_share_its_bytes_and_nothing_is_kept_when_they_have_read_it() {
     let cache = Arc::default();
-    let cell = ItemCell::new(update("i", "words ".repeat(BYTES_AT_ONCE), UpsertStatus::Complete), 1, &cache);
+    let cell = ItemCell::new(update("i", "words ".repeat(BYTES_AT_ONCE), UpsertStatus::Complete), 1, 0, &cache);
     let frame = || cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default()).into_bytes();
     let first = frame();
     let others: Vec<_> = (0..9)
@@ -277,14 +278,14 @@ fn code_and_edits_are_never_made_where_others_wait() {
     let at_once =
         |cell: &ItemCell, seq, sent: &mut Sent| cell.frame_at_once(&session(), seq, WindowKind::View, sent).map(|_| ());
     for text in ["```scss\n-a", "words\n\n- item\n\n  ~~~\n  code", "> ````\n> x"] {
-        let cell = ItemCell::new(update("code", text, UpsertStatus::Update), 1, &cache);
+        let cell = ItemCell::new(update("code", text, UpsertStatus::Update), 1, 0, &cache);
         assert_eq!(at_once(&cell, 1, &mut Sent::default()), Err(NotNow::Long), "{text:?}");
         cell.frame(&session(), 1, WindowKind::View, &mut Sent::default());
         assert_eq!(at_once(&cell, 1, &mut Sent::default()), Ok(()), "what is made is given to the next window");
         assert_eq!(at_once(&cell, 2, &mut Sent::default()), Err(NotNow::Long), "{text:?}, once more");
     }
     // A fence that comes in two parts, and a text that is replaced.
-    let cell = ItemCell::new(update("code", "words ``", UpsertStatus::Update), 1, &cache);
+    let cell = ItemCell::new(update("code", "words ``", UpsertStatus::Update), 1, 0, &cache);
     assert_eq!(at_once(&cell, 1, &mut Sent::default()), Ok(()));
     cell.replace(update("code", "```\n and more than there was", UpsertStatus::Update), 2);
     assert_eq!(at_once(&cell, 2, &mut Sent::default()), Err(NotNow::Long));
@@ -300,7 +301,7 @@ fn code_and_edits_are_never_made_where_others_wait() {
         tool: Some(tool),
     };
     let edit = ItemUpdate { body, ..update("edit", "", UpsertStatus::Update) };
-    let (cell, mut sent) = (ItemCell::new(edit.clone(), 1, &cache), Sent::default());
+    let (cell, mut sent) = (ItemCell::new(edit.clone(), 1, 0, &cache), Sent::default());
     assert_eq!(at_once(&cell, 1, &mut sent), Err(NotNow::Long));
     cell.frame(&session(), 1, WindowKind::View, &mut sent);
     lock(&cell.making).took = Duration::ZERO;

@@ -3,6 +3,7 @@
 //! Comes in: requests of windows and of the HTTP API, events of providers. Goes out: ordered frames, per window.
 //! Kept out: sockets, HTTP, files, wires. Only this crate orders events and decides who receives them.
 
+mod align;
 mod attention;
 mod error;
 mod frame;
@@ -22,4 +23,5 @@ pub use error::ServiceError;
 pub use frame::Frame;
 pub use hub::{AgentSet, AgentSetup, Hub, HubLimits, ProbeTarget, ServerFacts};
 pub use outbox::{Frames, WindowKind};
+pub use session::SentMessage;
 pub use window::Window;

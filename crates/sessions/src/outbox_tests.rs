@@ -29,8 +29,8 @@ async fn a_newer_state_takes_the_place_of_the_one_still_waiting() {
     let outbox = Outbox::new(WindowKind::Plain);
     let mut frames = Frames::new(Arc::clone(&outbox));
     let (a, b) = (
-        ItemCell::new(update("a", "one", UpsertStatus::Create), 1, &Arc::default()),
-        ItemCell::new(update("b", "two", UpsertStatus::Create), 2, &Arc::default()),
+        ItemCell::new(update("a", "one", UpsertStatus::Create), 1, 0, &Arc::default()),
+        ItemCell::new(update("b", "two", UpsertStatus::Create), 2, 0, &Arc::default()),
     );
     outbox.push_item(&session(), 1, &a);
     outbox.push_item(&session(), 2, &b);
@@ -114,8 +114,8 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
     let other = SessionId::parse("codex:2").unwrap();
     let long = format!("```rust\n{}", "fn long() -> Vec<u8> { vec![1, 2, 3] }\n".repeat(5_000));
     let (a, b) = (
-        ItemCell::new(update("a", long.clone(), UpsertStatus::Update), 1, &Arc::default()),
-        ItemCell::new(update("b", "short", UpsertStatus::Complete), 2, &Arc::default()),
+        ItemCell::new(update("a", long.clone(), UpsertStatus::Update), 1, 0, &Arc::default()),
+        ItemCell::new(update("b", "short", UpsertStatus::Complete), 2, 0, &Arc::default()),
     );
     // More of them than are made at once.
     let crowd = ["codex:3", "codex:4"].map(|id| SessionId::parse(id).unwrap());
@@ -123,7 +123,7 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
         outbox.push_item(
             session,
             3,
-            &ItemCell::new(update(id, long.clone(), UpsertStatus::Update), 3, &Arc::default()),
+            &ItemCell::new(update(id, long.clone(), UpsertStatus::Update), 3, 0, &Arc::default()),
         );
     }
     outbox.push_item(&session(), 1, &a);
@@ -160,7 +160,7 @@ async fn what_takes_long_to_make_holds_up_its_own_session_alone() {
 async fn a_window_that_ends_is_first_sent_what_is_being_made() {
     let outbox = Outbox::new(WindowKind::Plain);
     let mut frames = Frames::new(Arc::clone(&outbox));
-    let cell = ItemCell::new(update("a", "x".repeat(1 << 20), UpsertStatus::Complete), 1, &Arc::default());
+    let cell = ItemCell::new(update("a", "x".repeat(1 << 20), UpsertStatus::Complete), 1, 0, &Arc::default());
     outbox.push_item(&session(), 1, &cell);
     outbox.finish();
     assert_eq!(content(&next(&mut frames).await).len(), 1 << 20);
@@ -220,7 +220,7 @@ async fn what_a_page_merges_holds_the_same_as_the_plain_contract() {
     let text = "# Title 😀\n\nSome *words* and `code`.\n\n```rust\nfn main() {}\n```\n\nThe end.";
     let outbox = Outbox::new(WindowKind::View);
     let mut frames = Frames::new(Arc::clone(&outbox));
-    let cell = ItemCell::new(update("a", "", UpsertStatus::Create), 1, &Arc::default());
+    let cell = ItemCell::new(update("a", "", UpsertStatus::Create), 1, 0, &Arc::default());
     let (mut blocks, mut merged) = (Vec::new(), Vec::<u16>::new());
     let states = states_of(text);
     assert!(states.len() >= text.chars().count(), "every character went out on its own");
@@ -241,7 +241,7 @@ async fn what_a_page_merges_holds_the_same_as_the_plain_contract() {
 
 #[tokio::test]
 async fn windows_that_keep_up_share_one_encoding() {
-    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Update), 1, &Arc::default());
+    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Update), 1, 0, &Arc::default());
     let frame = |kind| {
         let mut sent = Sent::default();
         cell.frame(&session(), 1, kind, &mut sent).into_bytes().as_ptr()
@@ -252,7 +252,7 @@ async fn windows_that_keep_up_share_one_encoding() {
 
 #[tokio::test]
 async fn a_plain_upsert_is_the_whole_text() {
-    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Complete), 1, &Arc::default());
+    let cell = ItemCell::new(update("a", "hello", UpsertStatus::Complete), 1, 0, &Arc::default());
     let bytes = cell.frame(&session(), 1, WindowKind::Plain, &mut Sent::default()).into_bytes();
     let frame: Value = serde_json::from_slice(&bytes).unwrap();
     let upsert: Upsert = serde_json::from_value(frame["payload"].clone()).unwrap();

@@ -12,6 +12,7 @@ use crate::outbox::{SentItems, WindowKind};
 pub(crate) struct Snapshot {
     pub(crate) session: SessionId,
     pub(crate) cells: Vec<Arc<ItemCell>>,
+    pub(crate) turns: Vec<TurnRecord>,
     pub(crate) body: SnapshotBody,
     pub(crate) request_id: Option<String>,
 }
@@ -19,10 +20,11 @@ pub(crate) struct Snapshot {
 #[derive(Debug)]
 pub(crate) enum SnapshotBody {
     History {
+        journal_id: String,
+        epoch: u64,
         seq: u64,
         more: bool,
         since: Option<u64>,
-        turns: Vec<TurnRecord>,
         facts: Box<SessionFacts>,
         summary: Box<SessionSummary>,
     },
@@ -43,21 +45,23 @@ impl Snapshot {
                 sent_items.push(((self.session.clone(), cell.id().clone()), sent));
             }
         }
-        let session_id = self.session;
+        let (session_id, turns) = (self.session, self.turns);
         let message = match self.body {
-            SnapshotBody::History { seq, more, since, turns, facts, summary } => ServerMessage::SessionHistory {
-                session_id,
-                entries,
-                journal_id: String::new(),
-                epoch: 1,
-                seq,
-                more,
-                since,
-                turns,
-                facts: *facts,
-                session: *summary,
-            },
-            SnapshotBody::Page { more } => ServerMessage::SessionPage { session_id, entries, more, turns: Vec::new() },
+            SnapshotBody::History { journal_id, epoch, seq, more, since, facts, summary } => {
+                ServerMessage::SessionHistory {
+                    session_id,
+                    entries,
+                    journal_id,
+                    epoch,
+                    seq,
+                    more,
+                    since,
+                    turns,
+                    facts: *facts,
+                    session: *summary,
+                }
+            }
+            SnapshotBody::Page { more } => ServerMessage::SessionPage { session_id, entries, more, turns },
         };
         (Frame::of(message, self.request_id), sent_items)
     }

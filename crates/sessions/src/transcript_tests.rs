@@ -1,111 +1,175 @@
-//! What a transcript gives out: the newest, what is older, what was missed, and what it drops.
+//! What a transcript gives out from memory, and what it leaves to the journal.
 
-use protocol::{SessionId, Timestamp};
+use protocol::{Origin, Timestamp, UpsertStatus};
+use upserts::{ItemBody, Text};
 
 use super::*;
 
-const MEBIBYTE: usize = 1024 * 1024;
+fn session() -> SessionId {
+    SessionId::parse("codex:s").unwrap()
+}
 
 fn turn_id(number: usize) -> TurnId {
     TurnId::parse(format!("turn-{number}")).unwrap()
 }
 
-/// One turn with one message. All share one text, which is counted for each.
-fn turn(transcript: &mut Transcript, number: usize, text: &Text) {
-    let session_id = SessionId::parse("codex:s").unwrap();
-    let (turn_id, at) = (turn_id(number), Timestamp::default());
-    transcript.turn(&TurnEvent::TurnStarted {
-        turn_id: turn_id.clone(),
-        session_id: session_id.clone(),
-        model_id: String::new(),
-        provider_id: "codex".into(),
-        at,
-    });
-    transcript.upsert(ItemUpdate {
-        turn_id: turn_id.clone(),
-        session_id: session_id.clone(),
-        item_id: ItemId::from_foreign(&format!("item-{number}")),
+fn item(turn: usize, id: &str, text: &str, status: UpsertStatus) -> ItemUpdate {
+    let at = Timestamp::default();
+    ItemUpdate {
+        turn_id: turn_id(turn),
+        session_id: session(),
+        item_id: ItemId::from_foreign(id),
         parent_item_id: None,
         source_timestamp: at,
         emitted_at: at,
-        status: UpsertStatus::Complete,
+        status,
         error: None,
-        body: ItemBody::Message { text: text.clone(), origin: Origin::Agent },
-    });
-    transcript.turn(&TurnEvent::TurnComplete { turn_id, session_id, status: TurnStatus::Completed, usage: None, at });
-}
-
-fn shown(transcript: &Transcript) -> Vec<String> {
-    transcript.newest(usize::MAX).0.iter().map(|cell| cell.id().to_string()).collect()
-}
-
-#[test]
-fn a_session_that_sends_ever_more_keeps_the_newest_and_reports_that_there_was_more() {
-    let text = Text::from("x".repeat(16 * MEBIBYTE));
-    let mut transcript = Transcript::default();
-    for number in 0..1000 {
-        turn(&mut transcript, number, &text);
-        let shown = shown(&transcript);
-        assert!(shown.len() <= TRANSCRIPT_BYTES_MAX / (16 * MEBIBYTE) + 1, "{shown:?}");
-        assert_eq!(*shown.last().unwrap(), format!("item-{number}"), "the newest is there");
-        assert_eq!(shown.iter().filter(|id| *id == EVICTED_ID).count(), usize::from(number >= 7), "{shown:?}");
-        assert!(number < 7 || shown[0] == EVICTED_ID, "{shown:?}");
-        assert!(transcript.turns().len() <= shown.len() && transcript.by_id.len() == shown.len());
+        body: ItemBody::Message { text: Text::from(text), origin: Origin::Agent },
     }
-    let first = transcript.newest(usize::MAX).0[0].update();
-    assert_eq!(first.turn_id, transcript.turns()[0].turn_id, "the notice is in the oldest turn that is left");
-    assert!(!transcript.newest(usize::MAX).1, "there is nothing to page back to");
 }
 
-#[test]
-fn who_has_not_seen_all_that_was_dropped_is_shown_the_session_again() {
-    let text = Text::from("x".repeat(16 * MEBIBYTE));
-    let mut transcript = Transcript::default();
-    turn(&mut transcript, 0, &text);
-    let early = transcript.seq();
-    assert!(transcript.can_go_on_from(early));
-    (1..20).for_each(|number| turn(&mut transcript, number, &text));
-    assert!(!transcript.can_go_on_from(early), "what came next is gone");
-    let late = transcript.seq();
-    turn(&mut transcript, 20, &Text::from("small"));
-    assert!(transcript.can_go_on_from(late));
-    assert_eq!(transcript.evicted_notice().unwrap().id().as_str(), EVICTED_ID);
-}
-
-#[test]
-fn the_turn_that_just_ended_stays_whole_however_long_it_is() {
-    let text = Text::from("x".repeat(2 * TRANSCRIPT_BYTES_MAX));
-    let mut transcript = Transcript::default();
-    turn(&mut transcript, 0, &text);
-    assert_eq!(shown(&transcript), ["item-0"]);
-    turn(&mut transcript, 1, &text);
-    assert_eq!(shown(&transcript), [EVICTED_ID, "item-1"]);
-    let small = Text::from("small");
-    turn(&mut transcript, 2, &small);
-    assert_eq!(shown(&transcript), [EVICTED_ID, "item-2"]);
-    turn(&mut transcript, 3, &small);
-    assert_eq!(shown(&transcript), [EVICTED_ID, "item-2", "item-3"]);
-}
-
-#[test]
-fn what_is_fetched_again_is_weighed_too() {
-    let text = Text::from("x".repeat(40 * MEBIBYTE));
-    let (mut transcript, mut older) = (Transcript::default(), Transcript::default());
-    turn(&mut transcript, 10, &Text::from("new"));
-    (0..4).for_each(|number| {
-        let history = HistoryPage {
-            items: {
-                older = Transcript::default();
-                turn(&mut older, number, &text);
-                older.newest(1).0.iter().map(|cell| cell.update()).collect()
-            },
-            turns: older.turns().to_vec(),
-            ..HistoryPage::default()
-        };
-        transcript.prepend(history);
+fn start(transcript: &mut Transcript, number: usize) {
+    transcript.turn(&TurnEvent::TurnStarted {
+        turn_id: turn_id(number),
+        session_id: session(),
+        model_id: String::new(),
+        provider_id: "codex".into(),
+        at: Timestamp::default(),
     });
-    assert_eq!(shown(&transcript).len(), 5, "a page that was asked for is shown");
-    turn(&mut transcript, 11, &Text::from("newer"));
-    let shown = shown(&transcript);
-    assert_eq!((shown[0].as_str(), shown.len()), (EVICTED_ID, 4), "{shown:?}");
+}
+
+fn end(transcript: &mut Transcript, number: usize) {
+    let (turn_id, at) = (turn_id(number), Timestamp::default());
+    let status = TurnStatus::Completed;
+    transcript.turn(&TurnEvent::TurnComplete { turn_id, session_id: session(), status, usage: None, at });
+}
+
+/// One turn with one message.
+fn turn(transcript: &mut Transcript, number: usize, text: &str) {
+    start(transcript, number);
+    transcript.upsert(item(number, &format!("item-{number}"), text, UpsertStatus::Complete));
+    end(transcript, number);
+}
+
+fn evict(transcript: &mut Transcript) {
+    transcript.evict(|_| true, |_| true);
+}
+
+fn ids(span: &Span) -> Vec<String> {
+    span.cells.iter().map(|cell| cell.id().to_string()).collect()
+}
+
+#[test]
+fn a_session_that_sends_ever_more_holds_the_newest_and_knows_where_the_journal_goes_on() {
+    let mut transcript = Transcript::default();
+    for number in 0..5_000 {
+        turn(&mut transcript, number, "text");
+        evict(&mut transcript);
+        assert!(transcript.cells.len() <= ITEMS_MAX && transcript.by_id.len() == transcript.cells.len());
+        assert!(transcript.turns.len() <= ITEMS_MAX + 1, "{} turns", transcript.turns.len());
+    }
+    let span = transcript.newest(100);
+    assert_eq!((ids(&span).len(), ids(&span)[99].as_str()), (100, "item-4999"));
+    assert!(span.more && span.read_before.is_none());
+    let span = transcript.newest(10_000);
+    assert_eq!(span.read_before, Some(span.cells[0].position()), "the journal has what is in front of the first one");
+}
+
+#[test]
+fn large_items_are_evicted_by_their_weight_and_the_newest_stays() {
+    let text = "x".repeat(BYTES_MAX);
+    let mut transcript = Transcript::default();
+    for number in 0..10 {
+        turn(&mut transcript, number, &text);
+        evict(&mut transcript);
+        assert_eq!(ids(&transcript.newest(9)).last().unwrap(), &format!("item-{number}"));
+    }
+    // Those that may still change stay, in front of the edge.
+    assert_eq!(transcript.newest(9).cells.len(), 1);
+    assert!(transcript.get(&ItemId::from_foreign("item-3")).is_some());
+}
+
+#[test]
+fn what_is_open_or_not_recorded_is_never_evicted() {
+    let mut transcript = Transcript::default();
+    start(&mut transcript, 0);
+    transcript.upsert(item(0, "open", "grows", UpsertStatus::Update));
+    for number in 0..2_000 {
+        transcript.upsert(item(0, &format!("i-{number}"), "text", UpsertStatus::Complete));
+        evict(&mut transcript);
+    }
+    let (running, open) = transcript.unfinished();
+    assert_eq!((running, open.len()), (Some(turn_id(0)), 1));
+    let before = transcript.cells.len();
+    assert!(before <= ITEMS_MAX + 1, "{before}");
+    for number in 2_000..3_000 {
+        transcript.upsert(item(0, &format!("i-{number}"), "text", UpsertStatus::Complete));
+        transcript.evict(|_| false, |_| false);
+    }
+    assert_eq!(transcript.cells.len(), before + 1_000, "a disk that refuses everything loses nothing");
+}
+
+#[test]
+fn a_settled_item_that_may_still_change_keeps_its_place() {
+    let mut transcript = Transcript::default();
+    start(&mut transcript, 0);
+    let (_, first) = transcript.upsert(item(0, "slow", "", UpsertStatus::Create));
+    for number in 0..1_000 {
+        transcript.upsert(item(0, &format!("i-{number}"), "text", UpsertStatus::Complete));
+        evict(&mut transcript);
+    }
+    transcript.upsert(item(0, "slow", "done", UpsertStatus::Complete));
+    evict(&mut transcript);
+    let (_, again) = transcript.upsert(item(0, "slow", "corrected", UpsertStatus::Complete));
+    assert!(Arc::ptr_eq(&first, &again), "it is the same item, in its old place");
+    assert!(!ids(&transcript.newest(200)).contains(&"slow".to_owned()));
+}
+
+#[test]
+fn who_has_seen_all_that_was_evicted_is_sent_what_follows_from_memory() {
+    let mut transcript = Transcript::default();
+    turn(&mut transcript, 0, "first");
+    let early = transcript.seq();
+    assert!(transcript.covers(early));
+    (1..1_000).for_each(|number| turn(&mut transcript, number, "text"));
+    evict(&mut transcript);
+    assert!(!transcript.covers(early), "the journal has to be asked");
+    let late = transcript.seq();
+    turn(&mut transcript, 1_000, "last");
+    assert!(transcript.covers(late));
+    assert_eq!(transcript.since(late).len(), 1);
+    assert_eq!(transcript.turns_since(late).len(), 1);
+}
+
+fn foreign(number: usize) -> ForeignTurn {
+    let record = TurnRecord {
+        turn_id: turn_id(number),
+        status: TurnRecordStatus::Completed,
+        started_at: Timestamp::default(),
+        ended_at: None,
+        model_id: None,
+        usage: None,
+        error_code: None,
+        error_message: None,
+        forgotten: false,
+    };
+    let items = vec![item(number, &format!("item-{number}"), "text", UpsertStatus::Complete)];
+    ForeignTurn { record: Some(record), items }
+}
+
+#[test]
+fn turns_of_the_agent_go_to_their_place() {
+    let mut transcript = Transcript::default();
+    turn(&mut transcript, 1, "one");
+    turn(&mut transcript, 4, "four");
+    let (one, four) = (transcript.cells[0].position(), transcript.turns[1].position);
+    transcript.insert(vec![foreign(2), foreign(3)], Some(one), Some(four));
+    transcript.insert(vec![foreign(5)], Some(transcript.last_position()), None);
+    transcript.insert(vec![foreign(0)], None, Some(transcript.first_position()));
+    let expected: Vec<_> = (0..=5).map(|number| format!("item-{number}")).collect();
+    assert_eq!(ids(&transcript.newest(10)), expected);
+    let turns: Vec<_> = transcript.turns().into_iter().map(|turn| turn.turn_id).collect();
+    assert_eq!(turns, (0..=5).map(turn_id).collect::<Vec<_>>());
+    let numbers: HashSet<_> = transcript.cells.iter().map(|cell| cell.seq()).collect();
+    assert_eq!(numbers.len(), 6, "each has a number of its own");
 }

@@ -11,7 +11,7 @@ use crate::error::ServiceError;
 use crate::hub::{HubCore, Requester};
 use crate::outbox::Outbox;
 use crate::renderers;
-use crate::session::{CancelReply, SendReply, SessionCommand};
+use crate::session::{CancelReply, OpenCursor, SendReply, SessionCommand};
 use crate::view;
 use providers::catch_panic::{catch_panic, catch_panic_now};
 
@@ -76,7 +76,8 @@ impl Window {
                 let sessions = core.sessions(&project_id)?;
                 requester.answer(ServerMessage::SessionList { project_id, sessions });
             }
-            ClientMessage::SessionOpen { session_id, since, epoch: _, journal_id: _ } => {
+            ClientMessage::SessionOpen { session_id, since, epoch, journal_id } => {
+                let since = since.map(|seq| OpenCursor { journal_id, epoch, seq });
                 core.command(&session_id, SessionCommand::Open { requester: requester.clone(), since }).await?;
             }
             ClientMessage::SessionLeave { session_id } => {

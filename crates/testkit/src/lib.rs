@@ -6,6 +6,7 @@
 
 mod app;
 mod http;
+pub mod journal_faults;
 pub mod load;
 pub mod programs;
 mod real_agents;

@@ -73,6 +73,25 @@ impl TestSetup {
         .await;
     }
 
+    /// Waits until the journal has this text, which it may a tick after a window.
+    pub async fn until_recorded(&self, text: &str) {
+        let file = self.app.data_dir().join("journal.db");
+        let is_recorded = || -> rusqlite::Result<bool> {
+            let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+            let journal = rusqlite::Connection::open_with_flags(&file, flags)?;
+            let sql = "SELECT EXISTS (SELECT 1 FROM open_text WHERE text = ?1
+                UNION ALL SELECT 1 FROM item WHERE text = ?1)";
+            journal.query_row(sql, [text], |row| row.get(0))
+        };
+        let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+        crate::within("the journal to have the text", async {
+            while !is_recorded().unwrap_or(false) {
+                looks.tick().await;
+            }
+        })
+        .await;
+    }
+
     /// What the ACP agent logs that it was asked, and by which processes.
     pub fn agent_log(&self) -> String {
         std::fs::read_to_string(self.state.join("log")).unwrap_or_default()

@@ -74,6 +74,16 @@ impl Window {
         id
     }
 
+    /// Asks a server that may be gone. None if it is.
+    pub async fn try_ask(&mut self, message: &ClientMessage) -> Option<String> {
+        self.requests += 1;
+        let id = format!("r{}", self.requests);
+        let mut json = serde_json::to_value(message).unwrap_or_else(|error| panic!("{error}"));
+        json["requestId"] = Value::from(id.clone());
+        let written = within("a frame to be written", self.socket.send(Message::text(json.to_string()))).await;
+        written.is_ok().then_some(id)
+    }
+
     /// Asks and waits for the answer; what comes before it is passed over.
     ///
     /// # Panics

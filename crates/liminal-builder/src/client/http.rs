@@ -33,6 +33,35 @@ impl Server {
         self.read(&self.exchange(Method::POST, path, Some(body), self.token.as_deref()).await?)
     }
 
+    /// Gets a file and hands on its parts as they come. An answer that breaks off is a failure.
+    pub(crate) async fn download(
+        &self,
+        path: &str,
+        mut on_part: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let request = self.request(Method::GET, path, None, self.token.as_deref())?;
+        let stream = TokioIo::new(self.connect().await?);
+        let (mut sender, connection) = http1::handshake(stream).await.map_err(|error| self.lost(&error))?;
+        let exchange = async move {
+            let (head, mut body) = sender.send_request(request).await.map_err(|error| self.lost(&error))?.into_parts();
+            if !head.status.is_success() {
+                let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| self.lost(&error))?;
+                let body = body.to_bytes().to_vec();
+                let answer = Answer { status: head.status, content_type: String::new(), body };
+                return self.read::<serde_json::Value>(&answer).map(drop);
+            }
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| self.lost(&format!("the file is not complete: {error}")))?;
+                if let Some(part) = frame.data_ref() {
+                    on_part(part)?;
+                }
+            }
+            Ok(())
+        };
+        let (done, _) = tokio::join!(exchange, connection);
+        done
+    }
+
     /// A page, as a browser that holds this secret asks for it.
     pub(crate) async fn page(&self, token: Option<&str>) -> Result<Answer, Failure> {
         self.exchange(Method::GET, "/", None, token).await
@@ -51,13 +80,13 @@ impl Server {
         serde_json::from_slice(&answer.body).map_err(|error| self.lost(&format!("its answer cannot be read: {error}")))
     }
 
-    async fn exchange(
+    fn request(
         &self,
         method: Method,
         path: &str,
         body: Option<String>,
         token: Option<&str>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Request<String>, Failure> {
         let accept = if path.starts_with("/api/") { "application/json" } else { "text/html" };
         let mut request = Request::builder()
             .method(method)
@@ -71,7 +100,17 @@ impl Server {
         if body.is_some() {
             request = request.header(CONTENT_TYPE, "application/json");
         }
-        let request = request.body(body.unwrap_or_default()).map_err(|error| self.lost(&error))?;
+        request.body(body.unwrap_or_default()).map_err(|error| self.lost(&error))
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+        token: Option<&str>,
+    ) -> Result<Answer, Failure> {
+        let request = self.request(method, path, body, token)?;
         let stream = TokioIo::new(self.connect().await?);
         let (mut sender, connection) = http1::handshake(stream).await.map_err(|error| self.lost(&error))?;
         let exchange = async move {

@@ -11,7 +11,8 @@ use crate::terminal::{Stream, Style, harmless};
 /// For `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 no server is running, 4 the secret was refused, 5 no such session,
-6 the agent is still working, 7 the turn was cancelled, 130 ended by Ctrl-C, 141 whoever read the answer has left.";
+6 the agent is still working, 7 the turn was cancelled, 9 the journal is damaged, 130 ended by Ctrl-C,
+141 whoever read the answer has left.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -22,6 +23,7 @@ pub(crate) enum Exit {
     NoSession = 5,
     Busy = 6,
     Cancelled = 7,
+    Damaged = 9,
     Interrupted = 130,
     /// As a shell reports a program that wrote to a closed pipe.
     ReaderGone = 141,

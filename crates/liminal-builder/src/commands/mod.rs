@@ -2,14 +2,16 @@
 //!
 //! Comes in: a parsed command line. Goes out: an answer on standard output (text for people, JSON with `--json`),
 //! messages on standard error, and an exit code. Every command but `doctor` calls the running server and decides
-//! nothing itself.
+//! nothing itself; `journal` works without a server, too.
 
 mod attach;
 mod browsers;
 mod cancel;
 mod doctor;
+mod export;
 mod failure;
 mod follow;
+mod journal;
 mod list;
 mod new;
 mod open;
@@ -47,7 +49,11 @@ pub(crate) enum CliCommand {
     Browsers(browsers::Args),
     /// Show tokens and cost per day, project or session, as the agents reported them
     Usage(usage::Args),
-    /// Check agents, data directory, disk, port, secret and page, and say what to do
+    /// Write a conversation as a file: Markdown, JSON or HTML
+    Export(export::Args),
+    /// Look at what is recorded on the disk, check it, or delete what is old
+    Journal(journal::Args),
+    /// Check agents, data directory, journal, disk, port, secret and page, and say what to do
     Doctor(doctor::Args),
     /// Be the built-in demo agent: speaks the Agent Client Protocol over standard input and output, with no model
     DemoAgent,
@@ -64,6 +70,8 @@ impl CliCommand {
             Self::Open(args) => args.json,
             Self::Browsers(args) => args.json(),
             Self::Usage(args) => args.json,
+            Self::Export(args) => args.json,
+            Self::Journal(args) => args.json(),
             Self::Doctor(args) => args.json,
             Self::DemoAgent => false,
         }
@@ -93,6 +101,8 @@ async fn run_command(command: &CliCommand, settings: &Settings) -> Result<ExitCo
         CliCommand::Open(args) => open::run(args, &server()?).await,
         CliCommand::Browsers(args) => browsers::run(args, &server()?).await,
         CliCommand::Usage(args) => usage::run(args, &server()?).await,
+        CliCommand::Export(args) => export::run(args, &server()?).await,
+        CliCommand::Journal(args) => journal::run(args, &visit).await,
         CliCommand::Doctor(args) => doctor::run(args, settings, &visit).await,
         CliCommand::DemoAgent => Ok(demo_agent::run()),
     }

@@ -1,8 +1,8 @@
 //! How a session and the agent's process find each other: when it is opened, after a restart, and after a close.
 //!
-//! A session in which the agent got a message is resumed, or loaded if the agent cannot resume. One without a message
-//! is created again; the agent gives it another id. Then the user's options are set again, and only
-//! then the agent gets a message.
+//! A session in which the agent got a message is resumed, or loaded if the agent cannot resume. One without a message,
+//! or one that the agent has lost, is created again; the agent gives it another id. Then the user's options are set
+//! again, and only then the agent gets a message.
 
 use std::time::Duration;
 
@@ -12,29 +12,36 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::attach_state::{
-    AttachPurpose, AttachState, AttachStep, AttachWaiter, Attaching, Closing, DoneSender, OpenRequest,
+    AttachPurpose, AttachState, AttachStep, AttachWaiter, Attaching, Closing, DoneSender, OpenAnswer, OpenRequest,
 };
 use super::history::HistoryBuilder;
 use super::router::{AttachRequest, RequestKind};
 use super::rpc_client::{CallError, RpcReply};
-use super::session::{AcpSession, AgentMemory, now};
+use super::session::{AcpSession, AgentMemory, Recorded, now};
 use super::supervisor::SupervisorCommand;
-use super::wire::{AUTH_REQUIRED, SessionSetup};
+use super::wire::{AUTH_REQUIRED, RESOURCE_NOT_FOUND, RpcError, SessionSetup};
 use crate::error::ProviderError;
-use crate::provider::{History, ProviderEvent};
+use crate::provider::{HistoryWanted, ProviderEvent};
 
 /// For the agent to close a session that the user wants reattached. An agent that does not answer hangs as a whole.
 const REATTACH_CLOSE_WITHIN: Duration = Duration::from_secs(3);
 
 impl AcpSession {
-    /// Opens a session that exists, with its history.
-    pub(crate) fn open(&mut self, reply: oneshot::Sender<Result<History, ProviderError>>) {
-        self.memory = AgentMemory::Message;
-        let open = OpenRequest { history: HistoryBuilder::default(), notices: Vec::new(), reply };
+    /// Opens a session that exists. One without a message of the agent's own (`prompted`) is created again.
+    pub(crate) fn open(
+        &mut self,
+        wanted: HistoryWanted,
+        prompted: bool,
+        reply: oneshot::Sender<Result<OpenAnswer, ProviderError>>,
+    ) {
+        let recorded = if prompted { Recorded::Message } else { Recorded::Nothing };
+        self.memory = AgentMemory { recorded, has_lost: false };
+        let history = HistoryBuilder::default();
+        let open = OpenRequest { wanted, history, has_history: false, notices: Vec::new(), reply };
         let purpose = AttachPurpose::Open(Box::new(open));
-        // Only a load replays the history, so it comes before a resume here.
-        if self.state.connection().is_some_and(|connection| connection.capabilities().can_load) {
-            self.translator.begin_replay();
+        let can_load = self.state.connection().is_some_and(|connection| connection.capabilities().can_load);
+        // Only a load replays the history, so it comes before a resume where that is needed.
+        if wanted == HistoryWanted::Newest && can_load {
             self.request_attach(AttachRequest::Load, purpose);
         } else {
             self.attach(purpose);
@@ -48,16 +55,18 @@ impl AcpSession {
             .connection()
             .map(|connection| (connection.capabilities().can_resume, connection.capabilities().can_load))
             .unwrap_or_default();
-        if self.memory == AgentMemory::Nothing {
+        if self.memory.recorded == Recorded::Nothing {
             self.request_attach(AttachRequest::Create, purpose);
         } else if can_resume {
             self.request_attach(AttachRequest::Resume, purpose);
         } else if can_load {
             self.request_attach(AttachRequest::Load, purpose);
-        } else {
+        } else if matches!(&purpose, AttachPurpose::Open(open) if open.wanted == HistoryWanted::Newest) {
+            // Whoever wants the history has nothing else to show.
             let detail = format!("{} cannot resume a session", self.context.agent.name);
             self.attach_ended(purpose, &ProviderError::LoadFailed { detail });
-            self.emitter.emit(ProviderEvent::Continuity(Continuity::Copy));
+        } else {
+            self.request_attach(AttachRequest::Create, purpose);
         }
     }
 
@@ -76,6 +85,9 @@ impl AcpSession {
                 (AttachStep::Creating, asked.inspect_err(|_| self.context.router.give_up()))
             }
             AttachRequest::Load => {
+                if matches!(purpose, AttachPurpose::Open(_)) {
+                    self.translator.begin_replay();
+                }
                 let request = acp::LoadSessionRequest::new(id.clone(), directory);
                 (AttachStep::Loading { replayed: false }, connection.rpc.ask_for_history(&id, &request, link))
             }
@@ -110,6 +122,10 @@ impl AcpSession {
         let Some(step) = awaited else { return };
         // An agent that was given messages and replays none of them has lost what it knew.
         let is_forgotten = matches!(step, AttachStep::Loading { replayed: false });
+        let is_replayed = matches!(step, AttachStep::Loading { replayed: true });
+        if let Some(open) = self.state.open_request().filter(|_| setup.is_ok()) {
+            open.has_history = is_replayed;
+        }
         match setup {
             Ok(setup) if request == AttachRequest::Create => self.created_again(&setup),
             Ok(setup) => {
@@ -123,23 +139,33 @@ impl AcpSession {
     fn attach_refused(&mut self, request: AttachRequest, error: &CallError) {
         let can_load = self.state.connection().is_some_and(|connection| connection.capabilities().can_load);
         let next = match error {
-            // Whoever opens a session wants its history or an error, and no other session.
-            _ if self.state.is_opening() => None,
             CallError::Refused(_) if request == AttachRequest::Resume && can_load => Some(AttachRequest::Load),
-            // The agent was lost before it stored the first message, so a new session loses nothing.
-            CallError::Refused(error)
-                if request != AttachRequest::Create
-                    && self.memory != AgentMemory::Confirmed
-                    && error.code != AUTH_REQUIRED =>
-            {
+            CallError::Refused(error) if request != AttachRequest::Create && self.may_create_again(error) => {
                 Some(AttachRequest::Create)
             }
             _ => None,
         };
         let Some(next) = next else { return self.attach_failed(error) };
-        if let AttachState::Attaching(Attaching { connection, purpose, .. }) = self.take_state() {
+        if let AttachState::Attaching(Attaching { connection, mut purpose, .. }) = self.take_state() {
             self.state = AttachState::Detached { connection };
+            if let AttachPurpose::Open(open) = &mut purpose {
+                // What a refused load has replayed is not known to be all.
+                drop(self.translator.end_replay(now()));
+                open.history = HistoryBuilder::default();
+            }
             self.request_attach(next, purpose);
+        }
+    }
+
+    /// The agent refuses the session: whether another one of its own takes the place of it.
+    fn may_create_again(&self, error: &RpcError) -> bool {
+        let is_unknown = error.code == RESOURCE_NOT_FOUND;
+        match self.state.history_wanted() {
+            // Whoever wants the history of a session has nothing else to show, and wants no other session.
+            Some(HistoryWanted::Newest) => false,
+            Some(HistoryWanted::Compare) => is_unknown,
+            // One that was lost before it stored the first message loses nothing.
+            None => is_unknown || self.memory.recorded != Recorded::Confirmed && error.code != AUTH_REQUIRED,
         }
     }
 
@@ -151,19 +177,21 @@ impl AcpSession {
             let reason = "no valid session id".to_owned();
             return self.attach_failed(&CallError::Unreadable { method: "session/new", reason });
         };
+        // Whoever opens a session that is created again has turns of it to show.
+        let loses_context = self.state.is_opening() || self.memory.recorded == Recorded::Confirmed;
         if id == self.agent_id {
             self.context.router.give_up();
         } else if self.context.router.adopt(id.clone(), self.mailbox.link.clone()) {
             self.context.router.remove(&self.agent_id);
             self.agent_id = id.clone();
-            self.memory = AgentMemory::Nothing;
+            self.memory.recorded = Recorded::Nothing;
             self.emitter.emit(ProviderEvent::AgentIdChanged(id));
         } else {
             // The id of another session would bring that one's updates here, and let this one close it.
             let reason = "the id of another session".to_owned();
             return self.attach_failed(&CallError::Unreadable { method: "session/new", reason });
         }
-        self.restore_options(setup, Continuity::Live);
+        self.restore_options(setup, if loses_context { Continuity::Copy } else { Continuity::Live });
     }
 
     /// The agent has the session with the user's options, and may be given a message.
@@ -192,10 +220,10 @@ impl AcpSession {
 
     /// Whoever opened the session gets its history.
     pub(super) fn opened(&mut self, open: Box<OpenRequest>, facts: SessionFacts, continuity: Continuity) {
-        let OpenRequest { mut history, notices, reply } = *open;
+        let OpenRequest { mut history, has_history, notices, reply, .. } = *open;
         history.add(self.translator.end_replay(now()));
         history.add_facts(facts);
-        drop(reply.send(Ok(history.finish(continuity))));
+        drop(reply.send(Ok(OpenAnswer { history: history.finish(continuity), has_history })));
         notices.into_iter().for_each(|notice| self.translate(notice));
     }
 

@@ -11,7 +11,7 @@ use super::history::HistoryBuilder;
 use super::router::AttachRequest;
 use super::wire::Update;
 use crate::error::ProviderError;
-use crate::provider::History;
+use crate::provider::{History, HistoryWanted};
 
 /// Somebody who waits for a call to be done.
 pub(super) type DoneSender = oneshot::Sender<Result<(), ProviderError>>;
@@ -61,17 +61,27 @@ pub(super) enum AttachStep {
 }
 
 pub(super) enum AttachPurpose {
-    /// The session is being opened, and its history is wanted.
+    /// The session is being opened.
     Open(Box<OpenRequest>),
     /// The session is open. What a load replays is known and dropped.
     Reattach { waiters: Vec<AttachWaiter> },
 }
 
 pub(super) struct OpenRequest {
+    pub(super) wanted: HistoryWanted,
+    /// What a load has replayed.
     pub(super) history: HistoryBuilder,
+    /// The agent has replayed something, and all of it is here.
+    pub(super) has_history: bool,
     /// Notices that came meanwhile. They belong after the history, not into it.
     pub(super) notices: Vec<Update>,
-    pub(super) reply: oneshot::Sender<Result<History, ProviderError>>,
+    pub(super) reply: oneshot::Sender<Result<OpenAnswer, ProviderError>>,
+}
+
+/// The history for whoever opened the session, and whether it was read at all.
+pub(crate) struct OpenAnswer {
+    pub(crate) history: History,
+    pub(crate) has_history: bool,
 }
 
 /// Who waits for the session to be attached again.
@@ -116,17 +126,25 @@ impl AttachState {
     }
 
     pub(super) fn is_opening(&self) -> bool {
-        matches!(self, Self::Attaching(Attaching { purpose: AttachPurpose::Open(_), .. }))
+        self.history_wanted().is_some()
+    }
+
+    /// What is wanted of the history, if the session is being opened.
+    pub(super) fn history_wanted(&self) -> Option<HistoryWanted> {
+        match self {
+            Self::Attaching(Attaching { purpose: AttachPurpose::Open(open), .. }) => Some(open.wanted),
+            _ => None,
+        }
     }
 
     /// What the agent writes now is a known history, or belongs to a session that was closed: neither is new.
     pub(super) fn drops_content(&self) -> bool {
         match self {
             Self::Attached { .. } => false,
-            Self::Attaching(Attaching { step: AttachStep::Loading { .. }, purpose, .. }) => {
-                matches!(purpose, AttachPurpose::Reattach { .. })
-            }
-            Self::Attaching(_) => false,
+            Self::Attaching(Attaching { step, purpose, .. }) => match purpose {
+                AttachPurpose::Open(open) => !matches!(step, AttachStep::Loading { .. }) && !open.has_history,
+                AttachPurpose::Reattach { .. } => matches!(step, AttachStep::Loading { .. }),
+            },
             Self::Disconnected | Self::Detached { .. } | Self::Closing(_) | Self::Hanging { .. } => true,
         }
     }

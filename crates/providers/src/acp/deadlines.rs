@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::attach_state::AttachState;
 use super::rpc_client::CallError;
-use super::session::{AcpSession, AgentMemory};
+use super::session::{AcpSession, Recorded};
 use crate::conversation::{Conditions, Due};
 use crate::provider::ProviderEvent;
 
@@ -25,7 +25,7 @@ impl AcpSession {
     fn conditions(&self) -> Conditions {
         Conditions {
             expects_output: self.conversation.turn().is_some() && !self.translator.has_open_tool(),
-            can_evict: self.state.is_attached() && self.memory == AgentMemory::Confirmed && self.can_reattach(),
+            can_evict: self.state.is_attached() && self.memory.recorded == Recorded::Confirmed && self.can_reattach(),
         }
     }
 
@@ -52,7 +52,7 @@ impl AcpSession {
     fn evict_idle(&mut self) {
         tracing::info!(session = %self.agent_id, "an idle session is closed at its agent");
         if self.close_at_agent(self.context.settings.session_timeout, None) {
-            self.emitter.emit(ProviderEvent::Continuity(Continuity::Dormant));
+            self.emitter.emit(ProviderEvent::Continuity(self.memory.limit(Continuity::Dormant)));
         }
     }
 

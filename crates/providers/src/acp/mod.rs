@@ -51,6 +51,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use self::attach_state::OpenAnswer;
 use self::connection::{Connection, real_directory};
 use self::router::{AcpCommand, Router, SessionLink};
 use self::rpc_client::CallError;
@@ -61,8 +62,8 @@ use self::wire::SessionSetup;
 use crate::conversation::OptionValues;
 use crate::error::ProviderError;
 use crate::provider::{
-    AgentSession, EVENT_QUEUE_MAX, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider,
-    ProviderEvent, StatusReport, StoredSession,
+    AgentSession, EVENT_QUEUE_MAX, History, HistoryCursor, HistoryWanted, LoadedSession, NewSession, OpenedSession,
+    Probe, Provider, ProviderEvent, StatusReport, StoredSession,
 };
 
 pub use self::agent::{AcpAgent, AgentDefinitionError, ConfiguredAgents, parse_agents};
@@ -192,11 +193,11 @@ impl AcpProvider {
             options: stored.options.clone(),
         };
         let mut session = AcpSession::new(Arc::clone(&self.context), start, ends, connection, events);
-        session.open(reply);
+        session.open(stored.history, stored.prompted, reply);
         self.tasks.spawn(session.run());
         let gone = |_| Err(ProviderError::LoadFailed { detail: "the session was closed".into() });
-        let history = history.await.unwrap_or_else(gone)?;
-        Ok(LoadedSession { opened: self.opened(id, link, receiver), history })
+        let OpenAnswer { history, has_history } = history.await.unwrap_or_else(gone)?;
+        Ok(LoadedSession { opened: self.opened(id, link, receiver), history, has_history })
     }
 
     /// The agent has nothing of this session: it gets another one, with the options that the user had set.
@@ -209,7 +210,7 @@ impl AcpProvider {
             }
         }
         let history = History { continuity: Continuity::Live, ..History::default() };
-        Ok(LoadedSession { opened, history })
+        Ok(LoadedSession { opened, history, has_history: false })
     }
 
     fn opened(
@@ -270,7 +271,8 @@ impl Provider for AcpProvider {
     }
 
     async fn load_session(&self, stored: StoredSession) -> Result<LoadedSession, ProviderError> {
-        if !stored.prompted {
+        let can_be_lost = stored.history == HistoryWanted::Compare;
+        if !stored.prompted && !can_be_lost {
             return self.create_again(stored).await;
         }
         let AcpContext { agent, settings, .. } = &*self.context;
@@ -290,6 +292,10 @@ impl Provider for AcpProvider {
                 if listing::has_session(&connection, &stored.agent_id, settings.session_timeout).await
                     == Some(false) =>
             {
+                if can_be_lost && stored.prompted {
+                    tracing::warn!(session = %stored.agent_id, detail, "the agent no longer has this session");
+                    return self.load(&StoredSession { prompted: false, ..stored }, connection).await;
+                }
                 let detail = format!("{} no longer has this session ({detail})", agent.name);
                 Err(ProviderError::LoadFailed { detail })
             }

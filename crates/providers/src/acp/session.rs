@@ -69,9 +69,24 @@ pub(super) struct HeldMessage {
     pub(super) reply: oneshot::Sender<Result<TurnId, ProviderError>>,
 }
 
+/// What the agent has of the session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AgentMemory {
+    pub(super) recorded: Recorded,
+    /// It lacks something of what is shown, and does not find it again.
+    pub(super) has_lost: bool,
+}
+
+impl AgentMemory {
+    /// Never more than the agent has.
+    pub(super) fn limit(self, continuity: Continuity) -> Continuity {
+        if self.has_lost { Continuity::Copy } else { continuity }
+    }
+}
+
 /// What the agent can have of the session on its own disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AgentMemory {
+pub(super) enum Recorded {
     /// It was given no message.
     Nothing,
     /// It was given a message, and may have been lost before it wrote that down.
@@ -112,7 +127,7 @@ impl AcpSession {
             mailbox,
             state: AttachState::Detached { connection },
             conversation: Conversation::new(limits, start.options, Instant::now()),
-            memory: AgentMemory::Nothing,
+            memory: AgentMemory { recorded: Recorded::Nothing, has_lost: false },
             unsolicited_bytes: 0,
             unreadable: UnreadableLines::default(),
             option_requests: OptionRequests::default(),
@@ -224,7 +239,7 @@ impl AcpSession {
             return self.report_unreadable(text);
         }
         if self.conversation.turn().is_some() && update.is_content() {
-            self.memory = AgentMemory::Confirmed;
+            self.memory.recorded = Recorded::Confirmed;
         }
         if self.conversation.turn().is_some() || !update.is_content() {
             return self.translate(update);

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::attach_state::{AttachPurpose, AttachState};
-use super::session::{AcpSession, AgentMemory};
+use super::session::{AcpSession, Recorded};
 use super::wire::PromptResult;
 use crate::catch_panic::{Panic, catch_panic_now};
 use crate::error::ProviderError;
@@ -67,7 +67,7 @@ impl AcpSession {
         let at_agent = self.ending.as_ref().is_none_or(|ending| ending.at_agent);
         if let Some(connection) = connection.filter(|_| at_agent) {
             // Where the agent was given nothing, nothing should stay in its own list.
-            let delete = self.memory == AgentMemory::Nothing;
+            let delete = self.memory.recorded == Recorded::Nothing;
             connection.close_session(self.agent_id.as_str(), delete, CLOSE_WITHIN).await;
         }
         // Nobody receives any more, or everything is sent.

@@ -11,7 +11,7 @@ use super::attach_state::{AttachPurpose, AttachState, AttachStep, Attaching, Don
 use super::options::{OptionSetter, SessionOptions};
 use super::router::RequestKind;
 use super::rpc_client::{CallError, RpcReply};
-use super::session::{AcpSession, AgentMemory};
+use super::session::{AcpSession, Recorded};
 use super::wire::SessionSetup;
 use crate::error::ProviderError;
 use crate::provider::ProviderEvent;
@@ -132,9 +132,12 @@ impl AcpSession {
     /// The agent has the session. Sets the user's options again before the agent gets a message: in the mode that a
     /// session begins with it may do more than the user has allowed.
     pub(super) fn restore_options(&mut self, setup: &SessionSetup, continuity: Continuity) {
-        if continuity == Continuity::Resumed {
-            self.memory = AgentMemory::Confirmed;
+        match continuity {
+            Continuity::Resumed => self.memory.recorded = Recorded::Confirmed,
+            Continuity::Copy => self.memory.has_lost = true,
+            Continuity::Live | Continuity::Dormant => {}
         }
+        let continuity = self.memory.limit(continuity);
         self.translator.set_up(setup);
         let mut reported = SessionOptions::default();
         reported.set_up(setup);
@@ -200,7 +203,7 @@ impl AcpSession {
         match purpose {
             AttachPurpose::Open(open) => {
                 // The history is shown all the same; whoever sends a message gets the reason.
-                self.opened(open, facts, Continuity::Dormant);
+                self.opened(open, facts, self.memory.limit(Continuity::Dormant));
                 self.report_status();
             }
             purpose @ AttachPurpose::Reattach { .. } => {

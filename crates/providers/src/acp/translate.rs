@@ -10,7 +10,7 @@ mod replay;
 mod session_info;
 mod texts;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use agent_client_protocol_schema::v1 as acp;
 use protocol::stream::{ResponseError, ResponseStart};
@@ -20,6 +20,7 @@ use protocol::{
 };
 
 use calls::Calls;
+use texts::TextIds;
 
 use super::event_builder::{EventBuilder, OwnTurn, TextKind, Translated};
 use super::open_text::OpenText;
@@ -85,7 +86,7 @@ struct TranslatedTurn {
     is_cut: bool,
     calls: Calls,
     /// Messages and thoughts that have begun.
-    texts: HashSet<ItemId>,
+    texts: TextIds,
     /// The text that grows now.
     open_text: Option<OpenText>,
     items_begun: usize,
@@ -314,7 +315,7 @@ impl Translator {
             open: true,
             is_cut: false,
             calls: Calls::default(),
-            texts: HashSet::new(),
+            texts: TextIds::default(),
             open_text: None,
             items_begun: 0,
             prompt: prompt.to_owned(),

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::attach_state::{AttachPurpose, AttachState};
 use super::router::{OfferedOption, PermissionRequest, RequestKind};
 use super::rpc_client::{CallError, RpcReply};
-use super::session::{AcpSession, AgentMemory, HeldMessage, now};
+use super::session::{AcpSession, HeldMessage, Recorded, now};
 use super::supervisor::SupervisorCommand;
 use super::wire::{PARSE_ERROR, PromptResult, RpcError};
 use crate::error::ProviderError;
@@ -48,8 +48,8 @@ impl AcpSession {
             .rpc
             .ask("session/prompt", &request, self.mailbox.link.clone(), RequestKind::Prompt(id.clone()))
             .map_err(|error| self.call_failed(&error))?;
-        if self.memory == AgentMemory::Nothing {
-            self.memory = AgentMemory::Message;
+        if self.memory.recorded == Recorded::Nothing {
+            self.memory.recorded = Recorded::Message;
         }
         self.unsolicited_bytes = 0;
         self.unreadable.begin_turn();
@@ -106,7 +106,7 @@ impl AcpSession {
         }
         // One that was cancelled at its beginning may never have been written down.
         if result.as_ref().is_ok_and(|result| result.stop_reason != "cancelled") {
-            self.memory = AgentMemory::Confirmed;
+            self.memory.recorded = Recorded::Confirmed;
         }
         // The user has cancelled it: that is how it ended, however the agent puts it.
         let result = match self.conversation.is_cancelling() {

@@ -21,6 +21,8 @@ pub(crate) const INVALID_PARAMS: i64 = -32602;
 pub(crate) const INTERNAL_ERROR: i64 = -32603;
 pub(crate) const REQUEST_CANCELLED: i64 = -32800;
 pub(crate) const AUTH_REQUIRED: i64 = -32000;
+/// The agent has no such session.
+pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// One line of an agent. Its fields decide what it is.
 #[derive(Debug, Default, Deserialize)]

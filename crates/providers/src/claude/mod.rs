@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use protocol::{AgentInfo, AgentSessionId, CliType, Continuity, SessionId, StreamPayload};
+use protocol::{AgentInfo, AgentSessionId, CliType, Continuity, SessionId, StreamEvent, StreamPayload};
 use tokio::sync::{mpsc, watch};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -37,8 +37,8 @@ use self::session::{ClaudeCommand, ClaudeSession, ClaudeSessionHandle, KnownHist
 use crate::error::ProviderError;
 use crate::permission::PermissionPolicy;
 use crate::provider::{
-    EVENT_QUEUE_MAX, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider, StatusReport,
-    StoredSession,
+    EVENT_QUEUE_MAX, History, HistoryCursor, HistoryWanted, LoadedSession, NewSession, OpenedSession, Probe, Provider,
+    StatusReport, StoredSession,
 };
 
 /// How thoughts and turns name who made them; also the CLI type.
@@ -269,27 +269,38 @@ impl Provider for ClaudeProvider {
     }
 
     async fn load_session(&self, session: StoredSession) -> Result<LoadedSession, ProviderError> {
-        let StoredSession { id, agent_id, project_dir, prompted, options, items_max } = session;
-        let history = match self.shared.session_file(&project_dir, &id, &agent_id) {
-            Some(file) => read_history(file, None, items_max).await?,
+        let StoredSession { id, agent_id, project_dir, prompted, options, history: wanted, items_max } = session;
+        let is_compared = wanted == HistoryWanted::Compare;
+        let read = match self.shared.session_file(&project_dir, &id, &agent_id) {
+            Some(file) => match read_history(file, None, items_max).await {
+                Ok(history) => Some(history),
+                Err(error) if is_compared => {
+                    tracing::warn!(session = %agent_id, %error, "a history cannot be compared");
+                    None
+                }
+                Err(error) => return Err(error),
+            },
             // It was never on the disk; it begins under its id with the first message.
-            None if !prompted => History::default(),
+            None if is_compared || !prompted => Some(History::default()),
             None => {
                 let detail = "Claude Code no longer has this conversation. It deletes old ones, after 30 days unless \
                               its setting cleanupPeriodDays says otherwise.";
                 return Err(ProviderError::LoadFailed { detail: detail.into() });
             }
         };
-        let has_items = history.events.iter().any(|event| matches!(event.payload, StreamPayload::ItemDone(_)));
-        let known = match (has_items, prompted) {
-            (true, _) => KnownHistory::Kept,
-            // The file holds nothing of the conversation.
-            (false, true) => KnownHistory::Lost,
-            (false, false) => KnownHistory::None,
+        let is_item = |event: &StreamEvent| matches!(event.payload, StreamPayload::ItemDone(_));
+        let has_items = read.as_ref().map(|history| history.events.iter().any(is_item));
+        let known = match has_items {
+            // Without a look into the file nothing is known to be lost.
+            Some(true) | None => KnownHistory::Kept,
+            // The program has nothing of the conversation.
+            Some(false) if prompted || is_compared => KnownHistory::Lost,
+            Some(false) => KnownHistory::None,
         };
         let (_, opened) = self.open(SessionStart { id, agent_id, project_dir, history: known, options });
         let continuity = if known == KnownHistory::Lost { Continuity::Copy } else { Continuity::Dormant };
-        Ok(LoadedSession { opened, history: History { continuity, ..history } })
+        let history = History { continuity, ..read.unwrap_or_default() };
+        Ok(LoadedSession { opened, history, has_history: has_items.unwrap_or_default() })
     }
 
     fn keeps_history(&self) -> bool {

@@ -29,6 +29,8 @@ pub(super) const STOP: StopLadder =
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) process: AgentProcess,
+    /// The session that it was started for.
+    pub(super) agent_id: AgentSessionId,
     pub(super) resumed: bool,
     /// Its answer to `initialize`.
     pub(super) answer: Value,
@@ -53,7 +55,7 @@ pub(super) async fn start(
         read_answer(&mut process.stdout, &mut early).await
     };
     let failure = match process.handle.answer(config.start_timeout, handshake).await {
-        Ok(Ok(answer)) => return Ok(Started { process, resumed: resume, answer, early }),
+        Ok(Ok(answer)) => return Ok(Started { process, agent_id: id.clone(), resumed: resume, answer, early }),
         // The output ended, or gave the reason; the exit may show more.
         Ok(Err(reason)) => {
             let report = process.handle.stop(StopLadder::AT_ONCE).await;

@@ -51,6 +51,7 @@ impl Bench {
             project_dir: self.project.path().to_owned(),
             prompted: true,
             options: Default::default(),
+            history: Default::default(),
             items_max: 200,
         }
     }

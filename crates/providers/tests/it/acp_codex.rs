@@ -53,6 +53,7 @@ impl Bench {
             project_dir: self.project.path().to_owned(),
             prompted: true,
             options: Default::default(),
+            history: Default::default(),
             items_max: 200,
         }
     }

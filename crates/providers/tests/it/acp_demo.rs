@@ -39,6 +39,7 @@ impl Demo {
             project_dir: self.home.path().to_owned(),
             prompted: true,
             options: Default::default(),
+            history: Default::default(),
             items_max: 200,
         }
     }

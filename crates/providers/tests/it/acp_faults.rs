@@ -112,6 +112,7 @@ async fn a_crash_between_turns_is_reported_and_messages_are_refused_until_it_is_
 async fn an_agent_that_cannot_resume_a_session_is_not_shown_as_if_it_remembered() {
     let bench = Bench::new(&["no-resume", "no-load"]);
     let mut session = bench.create().await;
+    let old = session.agent_id.clone();
     bench.turn(&mut session, "say:before").await;
     bench.kill().await;
     session
@@ -120,8 +121,13 @@ async fn an_agent_that_cannot_resume_a_session_is_not_shown_as_if_it_remembered(
         })
         .await;
     assert_eq!(session.continuity.last(), Some(&Continuity::Copy));
-    let refused = soon("an answer", session.send("say:x")).await.unwrap_err();
-    assert!(matches!(refused, ProviderError::LoadFailed { .. }), "{refused:?}");
+    // The user goes on in another session of the agent's.
+    let turn = bench.turn(&mut session, "say:on").await;
+    assert_eq!(session.answers(&turn), ["on"]);
+    assert_ne!(session.agent_id, old);
+    bench.kill().await;
+    session.until("its continuity", |session| session.continuity.len() == 3).await;
+    assert_eq!(session.continuity, [Continuity::Live, Continuity::Copy, Continuity::Copy]);
 }
 
 #[tokio::test]

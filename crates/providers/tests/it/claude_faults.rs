@@ -55,6 +55,7 @@ pub(crate) fn stored(agent_id: &AgentSessionId, project_dir: PathBuf) -> StoredS
         project_dir,
         prompted: false,
         options: Default::default(),
+        history: Default::default(),
         items_max: 10,
     }
 }

@@ -4,6 +4,7 @@
 
 mod acp_bench;
 mod acp_codex;
+mod acp_compare;
 mod acp_demo;
 mod acp_faults;
 mod acp_limits;

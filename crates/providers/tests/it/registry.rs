@@ -65,6 +65,7 @@ async fn the_whole_life_of_a_session_goes_through_the_one_trait_whichever_agent_
             project_dir,
             prompted: false,
             options: Default::default(),
+            history: Default::default(),
             items_max: 10,
         };
         let loaded = soon("the session again", provider.load_session(stored)).await.unwrap();

@@ -3,7 +3,9 @@
 mod body;
 mod browsers;
 mod change;
+mod export;
 mod health;
+mod journal;
 pub(crate) mod openapi;
 mod session;
 mod ticket;
@@ -35,6 +37,9 @@ pub(crate) fn router(app: App) -> Router {
         .route("/api/usage", get(usage::usage))
         .route("/api/session/list", get(session::list))
         .route("/api/session/{id}/status", get(session::status))
+        .route("/api/session/{id}/export", get(export::export))
+        .route("/api/journal", get(journal::stats))
+        .route("/api/journal/check", post(journal::check))
         .merge(changes(&app))
         .method_not_allowed_fallback(no_such_method)
         .fallback(asset)
@@ -51,6 +56,7 @@ fn changes(app: &App) -> Router<App> {
         .route("/api/session/{id}/send", post(session::send))
         .route("/api/session/{id}/cancel", post(session::cancel))
         .route("/api/session/{id}/kill", post(session::kill))
+        .route("/api/journal/prune", post(journal::prune))
         .route_layer(from_fn_with_state(app.clone(), change::run_to_completion))
 }
 

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use protocol::http::{CreateSessionBody, SendBody, SentBody, SessionBody, SessionListBody, SessionStatusBody};
 use protocol::{ErrorCode, ProjectId, SessionId};
 use serde::Deserialize;
-use sessions::ServiceError;
+use sessions::{SentMessage, ServiceError};
 
 use super::body::JsonBody;
 use crate::App;
@@ -70,8 +70,8 @@ pub(crate) async fn send(
     SessionPath(id): SessionPath,
     JsonBody(body): JsonBody<SendBody>,
 ) -> Result<(StatusCode, Json<SentBody>), Failure> {
-    let turn_id = app.hub.send(&id, body.content.into()).await?;
-    Ok((StatusCode::ACCEPTED, Json(SentBody { turn_id, recorded: true })))
+    let SentMessage { turn_id, recorded } = app.hub.send(&id, body.content.into()).await?;
+    Ok((StatusCode::ACCEPTED, Json(SentBody { turn_id, recorded })))
 }
 
 pub(crate) async fn cancel(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<Empty>, Failure> {
@@ -89,7 +89,7 @@ pub(crate) async fn kill(State(app): State<App>, SessionPath(id): SessionPath) -
 pub(crate) struct Empty {}
 
 /// The session that a path names. What cannot be an id is the id of no session.
-pub(crate) struct SessionPath(SessionId);
+pub(crate) struct SessionPath(pub(crate) SessionId);
 
 impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
     type Rejection = Failure;

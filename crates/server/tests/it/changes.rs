@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use catalog::Catalog;
+use journal::SqliteJournal;
 use protocol::{AgentInfo, AgentSessionId, AgentStatus, CliType, Prompt, TurnId};
 use providers::{
     AgentSession, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider, ProviderError,
@@ -152,7 +153,7 @@ async fn created_without_a_client(fails: bool) -> usize {
         sessions: std::sync::Mutex::default(),
     });
     let registry = Registry::new([Arc::clone(&slow) as Arc<dyn Provider>]);
-    let hub = Hub::start(catalog, registry, ServerFacts::default());
+    let hub = Hub::start(catalog, Arc::new(SqliteJournal::in_memory().unwrap()), registry, ServerFacts::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let access = Access::new(Hosts::new(address, Vec::new()), None);

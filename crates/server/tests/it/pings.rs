@@ -1,10 +1,12 @@
 //! Is the client still there?
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Catalog;
 use futures_util::{SinkExt, StreamExt};
+use journal::SqliteJournal;
 use providers::Registry;
 use server::{Access, Hosts, Patience};
 use sessions::{Hub, ServerFacts};
@@ -38,7 +40,7 @@ impl Edge {
             notices: Vec::new(),
             has_display: false,
         };
-        let hub = Hub::start(catalog, Registry::new([]), facts);
+        let hub = Hub::start(catalog, Arc::new(SqliteJournal::in_memory().unwrap()), Registry::new([]), facts);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let access = Access::new(Hosts::new(address, Vec::new()), None);

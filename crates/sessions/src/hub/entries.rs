@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
 use protocol::{ProjectId, SessionId};
-use providers::{AgentSession, Provider, StoredSession};
+use providers::{AgentSession, Provider};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{HubCore, lock};
@@ -130,7 +130,7 @@ impl HubCore {
     /// project that was just removed.
     fn hand_or_start(self: &Arc<Self>, id: &SessionId, command: SessionCommand) -> Result<Start, ServiceError> {
         let mut sessions = lock(&self.sessions);
-        let stored = self.stored_session(id)?;
+        self.stored_session(id)?;
         let command = match self.hand(&mut sessions, id, command)? {
             Handed::Nobody(command) => command,
             handed => return Ok(Start::Handed(handed)),
@@ -140,7 +140,7 @@ impl HubCore {
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
         sessions.insert(id.clone(), SessionEntry::live(actor));
         drop(sessions);
-        let session = SessionActor::opened(Arc::clone(self), provider, stored, commands, vec![command]);
+        let session = SessionActor::opened(Arc::clone(self), provider, id.clone(), commands, vec![command]);
         Ok(Start::New(Box::new(session)))
     }
 
@@ -241,8 +241,8 @@ impl HubCore {
             }
         };
         match next {
-            Ok(Some(Successor { provider, stored, commands })) => {
-                let session = SessionActor::opened(Arc::clone(self), provider, stored, commands, waiting);
+            Ok(Some(Successor { provider, commands })) => {
+                let session = SessionActor::opened(Arc::clone(self), provider, id.clone(), commands, waiting);
                 // If nothing is started any more, the session has refused what waited for it.
                 self.start_actor(session).await.ok();
             }
@@ -259,10 +259,10 @@ impl HubCore {
         self.unless_stopping()?;
         let record = self.record(id)?;
         let provider = Arc::clone(self.registry().get(&record.cli_type)?);
-        let stored = self.stored_session(id)?;
+        self.stored_session(id)?;
         let (actor, commands) = mpsc::channel(COMMANDS_MAX);
         sessions.insert(record.id, SessionEntry::live(actor));
-        Ok(Successor { provider, stored, commands })
+        Ok(Successor { provider, commands })
     }
 
     /// An actor's task panicked where nothing catches that: its entry leads nowhere.
@@ -272,6 +272,7 @@ impl HubCore {
             sessions.get(id).is_some_and(|entry| entry.actor().is_closed())
         };
         if is_dead {
+            self.forget_head(id);
             self.ended(id, Vec::new()).await;
         }
     }
@@ -299,7 +300,6 @@ impl HubCore {
 /// What the next actor of a session is made of.
 struct Successor {
     provider: Arc<dyn Provider>,
-    stored: StoredSession,
     commands: mpsc::Receiver<SessionCommand>,
 }
 

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use super::command::DoneReply;
 use super::phases::{Kill, Lifetime, Link, TurnPhase};
+use super::reads::Import;
 use super::{CallResult, SessionActor, SessionCommand};
 use crate::error::ServiceError;
 
@@ -118,6 +119,7 @@ impl SessionActor {
     pub(super) fn detach(&mut self, error: Option<ErrorDetail>) {
         self.publish_held();
         if matches!(self.link, Link::Attached(_)) {
+            self.reads.import = Import::None;
             self.link = Link::Detached;
             self.hub.set_agent(&self.id, None);
         }
@@ -150,7 +152,7 @@ impl SessionActor {
 
     /// Its link without an agent: with nothing to show, the next request has it loaded.
     pub(super) fn without_agent(&self) -> Link {
-        if self.transcript.is_new() { Link::Unloaded } else { Link::Detached }
+        if self.transcript.is_ready() { Link::Detached } else { Link::Unloaded }
     }
 
     /// With nothing to show and nobody who watches the actor ends. Requests go to the next one, which tries again.

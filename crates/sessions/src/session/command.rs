@@ -23,7 +23,7 @@ pub(crate) type DoneReply = CallReply<()>;
 #[derive(Debug)]
 pub(crate) enum SendReply {
     Window(Requester),
-    Caller(CallReply<TurnId>),
+    Caller(CallReply<SentMessage>),
 }
 
 /// The one way back to whoever cancelled: a window, which is answered by the turn's end, or a caller, which is answered
@@ -64,11 +64,28 @@ impl CancelReply {
     }
 }
 
+/// What a window that comes back has seen.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenCursor {
+    pub(crate) journal_id: Option<String>,
+    /// None: the present one.
+    pub(crate) epoch: Option<u64>,
+    pub(crate) seq: u64,
+}
+
+/// A message that was given to the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentMessage {
+    pub turn_id: TurnId,
+    /// False if the journal could not record it.
+    pub recorded: bool,
+}
+
 #[derive(Debug)]
 pub(crate) enum SessionCommand {
     Open {
         requester: Requester,
-        since: Option<u64>,
+        since: Option<OpenCursor>,
     },
     Leave {
         window: u64,

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use protocol::{ServerMessage, SessionFacts, StreamEvent, StreamPayload};
 use providers::{ProviderEvent, StatusReport};
-use upserts::{Emission, ItemUpdate};
+use upserts::Emission;
 
+use super::recorder::Confirm;
+use super::recording::Delivery;
 use super::{EVENTS_PER_ROUND, SessionActor, now};
 use crate::frame::{After, Frame};
 use crate::hub::Requester;
@@ -47,6 +49,7 @@ impl SessionActor {
         match event {
             ProviderEvent::Facts(facts) => {
                 self.facts.merge(facts.clone());
+                self.recorder.facts_changed(&facts);
                 self.publish_facts(facts);
             }
             ProviderEvent::Status(report) => self.status_changed(report),
@@ -55,7 +58,10 @@ impl SessionActor {
                 self.publish_state();
             }
             ProviderEvent::Options(options) => self.options_changed(options),
-            ProviderEvent::AgentIdChanged(agent_id) => self.agent_id_changed(agent_id),
+            ProviderEvent::AgentIdChanged(agent_id) => {
+                self.agent_id_changed(agent_id);
+                self.forget_turns();
+            }
             ProviderEvent::TurnBegan(_) | ProviderEvent::Stream(_) => {}
         }
     }
@@ -119,22 +125,16 @@ impl SessionActor {
         }
     }
 
-    pub(super) fn publish_item(&mut self, update: ItemUpdate) {
-        let (seq, cell) = self.transcript.upsert(update);
-        for (_, outbox) in &self.members {
-            outbox.push_item(&self.id, seq, &cell);
-        }
+    pub(super) fn publish_facts(&mut self, more: SessionFacts) {
+        let seq = self.transcript.seq();
+        self.deliver(Delivery::Facts(Box::new(more)), seq, Confirm::No);
     }
 
-    pub(super) fn publish_facts(&self, more: SessionFacts) {
-        let frame = |facts| Frame::of(ServerMessage::SessionFacts { session_id: self.id.clone(), facts }, None);
-        let (more, all) = (frame(more), std::cell::OnceCell::new());
-        for (_, outbox) in &self.members {
-            outbox.push_facts(&self.id, more.clone(), || all.get_or_init(|| frame(self.facts.clone())).clone());
-        }
-    }
-
+    /// While something waits for the disk the state waits with it.
     pub(super) fn publish_state(&mut self) {
+        if self.recorder.is_holding() {
+            return;
+        }
         let state = self.shown.watch.state(&self.shown.state, now());
         self.hub.publish_state(&self.id, &state);
         self.shown.state = state;

@@ -11,9 +11,11 @@ use protocol::{EventId, ResponseStatus, SessionId, StreamEvent, StreamPayload, T
 use tokio::time::Instant;
 use upserts::{Emission, Moment, UpsertConfig, UpsertProcessor};
 
+use crate::transcript::{SETTLED_KEPT, SETTLED_KEPT_EARLIER, TURNS_KEPT};
+
 /// Turns that events may still belong to, the present one among them: sub-agents report after the end of the turn that
 /// started them.
-const TURNS_MAX: usize = 8;
+const TURNS_MAX: usize = TURNS_KEPT;
 
 #[derive(Debug)]
 pub(super) struct Fold {
@@ -106,7 +108,12 @@ impl Fold {
 
     fn take(&mut self, at: Moment) -> Vec<Emission> {
         let mut emissions = std::mem::take(&mut self.evicted);
-        emissions.extend(self.turns.iter_mut().flat_map(|turn| turn.take(at)));
+        let last = self.turns.len().saturating_sub(1);
+        for (index, turn) in self.turns.iter_mut().enumerate() {
+            emissions.extend(turn.take(at));
+            // The transcript and the journal have what was taken.
+            turn.processor.release_settled(if index == last { SETTLED_KEPT } else { SETTLED_KEPT_EARLIER });
+        }
         emissions
     }
 

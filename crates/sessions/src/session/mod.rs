@@ -10,31 +10,41 @@ mod command;
 mod events;
 mod fold;
 mod history;
+mod last_turn;
 mod panic;
 mod persist;
 mod phases;
+mod reads;
+mod recorder;
+mod recording;
 mod requests;
 mod turns;
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt;
+use journal::{JournalError, Page, SessionHead, SessionKey};
 use protocol::{AgentStatus, Continuity, SessionFacts, SessionId, SessionState, Timestamp, TurnId};
 use providers::catch_panic::catch_panic;
-use providers::{OpenedSession, Provider, ProviderError, StoredSession};
+use providers::{HistoryCursor, OpenedSession, Provider, ProviderError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, Id as CallId, JoinSet};
 use tokio::time::Instant;
 
-use self::branch::BranchRead;
+pub use self::command::SentMessage;
 use self::command::{CallReply, DoneReply};
-pub(crate) use self::command::{CancelReply, SendReply, SessionCommand, has_room, leave_after};
+pub(crate) use self::command::{CancelReply, OpenCursor, SendReply, SessionCommand, has_room, leave_after};
 use self::fold::Fold;
 pub(crate) use self::history::HistoryPage;
+use self::history::{LoadedHistory, RecordedHistory};
 use self::persist::Persist;
 use self::phases::{AttachedAgent, Lifetime, Link, TurnPhase};
+use self::reads::Reads;
+use self::recorder::Recorder;
+use self::recording::Delivery;
 use crate::attention::Watch;
 use crate::error::ServiceError;
 use crate::hub::{HubCore, Requester};
@@ -53,10 +63,16 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a call beside the loop brought.
 enum CallResult {
-    Loaded(Result<(OpenedSession, HistoryPage), ProviderError>),
-    Older(Result<HistoryPage, ProviderError>),
+    HistoryRead(Result<RecordedHistory, JournalError>),
+    PageRead(Result<Page, JournalError>),
+    TakenOver(Result<SessionHead, JournalError>),
+    /// The agent remembers nothing of these turns.
+    Forgotten(BTreeSet<TurnId>),
+    Loaded(Result<Box<LoadedHistory>, ProviderError>),
+    /// What was in front of this cursor.
+    Older(Result<HistoryPage, ProviderError>, HistoryCursor),
     /// A caller waits for the turn's id; a window is in the turn's phase.
-    Sent(Result<TurnId, ProviderError>, Option<CallReply<TurnId>>),
+    Sent(Result<TurnId, ProviderError>, Option<CallReply<SentMessage>>),
     Cancelled(Result<(), ProviderError>),
     /// The agent was asked to end a turn that brought too much.
     FloodCancelled(Result<(), ProviderError>),
@@ -81,20 +97,6 @@ struct Inbox {
     drain: Option<oneshot::Sender<()>>,
 }
 
-/// What is being read beside the loop, each at most once at a time.
-#[derive(Default)]
-struct Reads {
-    branch: BranchRead,
-    older: OlderRead,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum OlderRead {
-    #[default]
-    Idle,
-    Running,
-}
-
 /// What windows see of the session in their lists.
 struct ShownState {
     watch: Watch,
@@ -115,6 +117,7 @@ pub(crate) struct SessionActor {
     members: Vec<(u64, Arc<Outbox>)>,
     calls: JoinSet<CallResult>,
     persist: Persist,
+    recorder: Recorder<Delivery>,
     reads: Reads,
 }
 
@@ -132,9 +135,15 @@ impl SessionActor {
         provider: Arc<dyn Provider>,
         opened: OpenedSession,
         commands: mpsc::Receiver<SessionCommand>,
+        (head, is_taken): (SessionHead, bool),
         creator: Option<&Requester>,
     ) -> Self {
         let mut this = Self::new(hub, id, provider, commands);
+        this.transcript = Transcript::after(&head);
+        this.transcript.set_ready();
+        this.recorder.set_head(head, is_taken);
+        // The agent has nothing of it that we do not have.
+        this.recorder.complete();
         this.attach(opened);
         if let Some(creator) = creator {
             this.join(creator);
@@ -148,12 +157,12 @@ impl SessionActor {
     pub(crate) fn opened(
         hub: Arc<HubCore>,
         provider: Arc<dyn Provider>,
-        stored: StoredSession,
+        id: SessionId,
         commands: mpsc::Receiver<SessionCommand>,
         early: Vec<SessionCommand>,
     ) -> Self {
-        let mut this = Self::new(hub, stored.id.clone(), provider, commands);
-        this.load(stored);
+        let mut this = Self::new(hub, id, provider, commands);
+        this.read_history();
         this.inbox.early = early;
         this
     }
@@ -170,7 +179,8 @@ impl SessionActor {
         watch.restore(record.and_then(|record| record.unseen).as_ref());
         Self {
             shown: ShownState { watch, state: hub.state_of(&id) },
-            transcript: Transcript::after(hub.last_number(&id)),
+            transcript: Transcript::default(),
+            recorder: Recorder::new(Arc::clone(hub.journal()), unknown_head(), false),
             inbox: Inbox { commands, early: Vec::new(), waiting: Vec::new(), drain: None },
             persist: Persist::new(agent_id),
             id,
@@ -203,22 +213,24 @@ impl SessionActor {
             self.recover(&panic).await;
             panics += 1;
             // The transcript, and who watches, survive one panic; the agent is opened again by the next request.
-            let is_empty = self.transcript.is_new() && self.members.is_empty();
+            let is_empty = !self.transcript.is_ready() && self.members.is_empty();
             if is_empty || self.lifetime.is_closing() || panics == PANICS_MAX {
                 break;
             }
         }
         self.finish_writes().await;
+        self.finish_recording().await;
+        self.keep_head();
         // In this order: requests from now on wait for the next actor, and those on their way here are not lost.
         self.hub.begin_closing(&self.id);
         self.inbox.commands.close();
         let mut left = std::mem::take(&mut self.inbox.early);
         left.append(&mut self.inbox.waiting);
+        left.extend(std::mem::take(&mut self.reads).into_commands());
         while let Some(command) = self.inbox.commands.recv().await {
             left.push(command);
         }
         self.answer_all();
-        self.hub.keep_number(&self.id, self.transcript.seq());
         self.hub.ended(&self.id, left).await;
     }
 
@@ -241,10 +253,15 @@ impl SessionActor {
         while !self.is_over() {
             let mut is_used = true;
             let fold_deadline = self.link.fold_deadline();
+            let write_deadline = self.recorder.deadline();
+            let takes_events = self.recorder.takes_events();
             tokio::select! {
                 biased; // A cancel must not queue behind a flood of output.
                 command = self.inbox.commands.recv() => match command {
-                    Some(command) => self.handle(command),
+                    Some(command) => {
+                        self.forget_leave(&command);
+                        self.handle(command);
+                    }
                     None => {
                         // The server stops: what the agent sent last is in the channel.
                         self.receive_all();
@@ -255,14 +272,22 @@ impl SessionActor {
                 Some(result) = self.calls.join_next_with_id() => match result {
                     Ok((call, result)) => {
                         // Nobody asked for it: a session that only reads its branch is as idle as before.
-                        is_used = !matches!(result, CallResult::BranchRead(_));
+                        is_used = !matches!(result, CallResult::BranchRead(_) | CallResult::TakenOver(_));
                         self.finish_call(call, result);
                     }
                     // What the call was to bring will never come: the session cannot go on as if nothing had happened.
                     Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
                     Err(error) => tracing::error!(session = %self.id, %error, "a call to the agent was aborted"),
                 },
-                event = self.link.next_event() => match event {
+                result = self.recorder.answered() => {
+                    is_used = false;
+                    self.batch_ended(&result);
+                }
+                () = sleep_until(write_deadline) => {
+                    is_used = false;
+                    self.write_due();
+                }
+                event = self.link.next_event(), if takes_events => match event {
                     Some(event) => {
                         self.receive(event);
                         self.receive_more();
@@ -274,6 +299,7 @@ impl SessionActor {
             }
             if !self.turn.is_working()
                 && self.is_saved()
+                && self.recorder.is_settled()
                 && let Some(settled) = self.inbox.drain.take()
             {
                 settled.send(()).ok();
@@ -281,6 +307,22 @@ impl SessionActor {
             if is_used {
                 idle_at = Instant::now() + IDLE_TIMEOUT;
             }
+        }
+    }
+
+    /// The next actor of the session goes on from here, or from what is recorded if something could not be.
+    fn keep_head(&self) {
+        if !self.recorder.is_clean() {
+            self.hub.forget_head(&self.id);
+        } else if self.transcript.is_ready() && self.recorder.is_taken() {
+            let head = SessionHead {
+                seq: self.transcript.seq(),
+                position: self.transcript.last_position(),
+                items: self.recorder.head().items.max(self.transcript.seq()),
+                facts: self.facts.clone(),
+                ..self.recorder.head().clone()
+            };
+            self.hub.keep_head(&self.id, head);
         }
     }
 
@@ -307,8 +349,12 @@ impl SessionActor {
 
     fn finish_call(&mut self, call: CallId, result: CallResult) {
         match result {
+            CallResult::HistoryRead(read) => self.history_read(read),
+            CallResult::PageRead(read) => self.page_read(call, read),
+            CallResult::TakenOver(taken) => self.recorder.taken_over(taken),
+            CallResult::Forgotten(turns) => self.forgotten(turns),
             CallResult::Loaded(loaded) => self.load_ended(loaded),
-            CallResult::Older(older) => self.older_ended(older),
+            CallResult::Older(older, asked) => self.older_ended(older, &asked),
             CallResult::Sent(sent, caller) => self.sent(call, sent, caller),
             CallResult::Cancelled(cancelled) => self.cancelled(call, cancelled),
             CallResult::FloodCancelled(cancelled) => {
@@ -322,6 +368,20 @@ impl SessionActor {
             CallResult::Saved => self.saved(),
             CallResult::BranchRead(branch) => self.branch_was_read(branch),
         }
+    }
+}
+
+/// Until the journal was read.
+fn unknown_head() -> SessionHead {
+    SessionHead {
+        key: SessionKey(0),
+        epoch: 0,
+        seq: 0,
+        position: 0,
+        items: 0,
+        epoch_ends: Vec::new(),
+        facts: SessionFacts::default(),
+        is_complete: false,
     }
 }
 

@@ -12,8 +12,9 @@ use tokio::task::JoinSet;
 
 use super::branch::BranchRead;
 use super::phases::Lifetime;
-use super::{Reads, SessionActor, now};
+use super::{SessionActor, now};
 use crate::error::ServiceError;
+use upserts::ItemUpdate;
 
 /// For the agent of a session that panicked to be closed. Those who open the session meanwhile wait for it.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
@@ -27,7 +28,9 @@ impl SessionActor {
         self.hub.set_agent(&self.id, None);
         self.shown.watch.loading(false);
         self.calls = JoinSet::new();
-        self.reads = Reads::default();
+        // Who waits for a read is refused with those who wait for the agent.
+        let reads = std::mem::take(&mut self.reads);
+        self.inbox.waiting.extend(reads.into_commands());
         if self.lifetime.is_ending_agent() {
             let kill = self.lifetime.take_kill();
             self.inbox.waiting.splice(0..0, kill.before);
@@ -85,6 +88,29 @@ impl SessionActor {
         });
     }
 
+    /// What the journal still has as running ended with the server that recorded it. Nobody is notified: that was seen when
+    /// this server started.
+    pub(super) fn cut_recorded_turns(&mut self, error: &ErrorDetail) {
+        let (mut turn, open) = self.transcript.unfinished();
+        for cell in open {
+            let update = ItemUpdate { status: UpsertStatus::Error, error: Some(error.clone()), ..cell.update() };
+            let (seq, cell) = self.transcript.upsert(update);
+            self.recorder.item_changed(&cell, seq);
+        }
+        while let Some(turn_id) = turn {
+            let event = TurnEvent::TurnError {
+                turn_id: turn_id.clone(),
+                session_id: self.id.clone(),
+                error_code: error.code.clone(),
+                error_message: error.message.clone(),
+                at: now(),
+            };
+            let seq = self.transcript.turn(&event);
+            self.recorder.turn_changed(&turn_id, seq);
+            turn = self.transcript.unfinished().0;
+        }
+    }
+
     /// There were no events and no requests for a while. What can be loaded again is released, if nobody watches.
     pub(super) fn evict_idle(&mut self) {
         self.members.retain(|(_, outbox)| !outbox.gone().is_cancelled());
@@ -94,9 +120,9 @@ impl SessionActor {
             return;
         }
         self.transcript.forget_renderings();
-        // A session whose agent lives stays, and so does one whose transcript we alone have.
+        // A session whose agent lives stays, and so does what the journal does not have yet.
         let is_alive = self.link.agent().is_some_and(|agent| agent.is_alive());
-        if self.provider.keeps_history() && !is_alive {
+        if self.recorder.is_clean() && !is_alive {
             tracing::debug!(session = %self.id, "an idle session is evicted");
             self.lifetime = Lifetime::Over;
         }

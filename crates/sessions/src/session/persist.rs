@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use catalog::TurnEnd;
-use protocol::{AgentSessionId, ServerMessage, SessionId, TurnEvent, TurnId, TurnStatus};
+use protocol::{AgentSessionId, ServerMessage, SessionId, TurnEvent, TurnStatus};
 use providers::StoredSession;
 
-use super::command::CallReply;
+use super::command::{CallReply, SentMessage};
 use super::{CallResult, SessionActor, now};
 use crate::hub::HubCore;
 
@@ -24,7 +24,7 @@ pub(super) struct Persist {
     /// The first one is being written.
     queue: VecDeque<Write>,
     /// Callers that are answered when the queue is empty.
-    replies: Vec<(CallReply<TurnId>, TurnId)>,
+    replies: Vec<(CallReply<SentMessage>, SentMessage)>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,15 +55,15 @@ impl Persist {
     }
 
     /// Answers a caller once everything is on the disk that its message has changed.
-    pub(super) fn reply_when_saved(&mut self, reply: CallReply<TurnId>, turn: TurnId) {
-        self.replies.push((reply, turn));
+    pub(super) fn reply_when_saved(&mut self, reply: CallReply<SentMessage>, sent: SentMessage) {
+        self.replies.push((reply, sent));
         self.answer_if_saved();
     }
 
     fn answer_if_saved(&mut self) {
         if self.queue.is_empty() {
-            for (reply, turn) in self.replies.drain(..) {
-                drop(reply.send(Ok(turn)));
+            for (reply, sent) in self.replies.drain(..) {
+                drop(reply.send(Ok(sent)));
             }
         }
     }

@@ -18,6 +18,8 @@ use crate::hub::Requester;
 pub(super) enum Link {
     /// Its history is not here, because it was not loaded yet or could not be. The next request loads it.
     Unloaded,
+    /// Its history is being read from the journal.
+    Reading,
     Loading,
     /// The session was ended while it loads: what comes of loading it is closed.
     LoadingUnwanted,
@@ -39,7 +41,7 @@ pub(super) struct AttachedAgent {
 impl Link {
     /// Whether it is not known yet what can be answered.
     pub(super) fn is_under_way(&self) -> bool {
-        matches!(self, Self::Loading | Self::LoadingUnwanted | Self::Discarding)
+        matches!(self, Self::Reading | Self::Loading | Self::LoadingUnwanted | Self::Discarding)
     }
 
     pub(super) fn agent(&self) -> Option<&Arc<dyn AgentSession>> {

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use protocol::{Prompt, ServerMessage, TurnEvent, TurnId};
+use protocol::{Prompt, TurnEvent, TurnId};
 use providers::ProviderError;
 use tokio::task::Id as CallId;
 
-use super::command::{CallReply, CancelReply, SendReply};
+use super::command::{CallReply, CancelReply, SendReply, SentMessage};
 use super::persist::Write;
 use super::phases::{HeldMessage, Link, PendingCancel, TurnPhase};
+use super::recorder::Confirm;
+use super::recording::Delivery;
 use super::{CallResult, SessionActor, now};
 use crate::error::ServiceError;
-use crate::frame::{After, Frame};
 use crate::hub::Requester;
 
 impl SessionActor {
@@ -60,7 +61,7 @@ impl SessionActor {
         &mut self,
         call: CallId,
         sent: Result<TurnId, ProviderError>,
-        caller: Option<CallReply<TurnId>>,
+        caller: Option<CallReply<SentMessage>>,
     ) {
         // The start of its turn is in the channel by now and handled first, so that no other message gets its answer.
         self.receive_more();
@@ -91,7 +92,10 @@ impl SessionActor {
             self.no_turn_comes();
         }
         match (caller, sent) {
-            (Some(caller), Ok(turn)) => self.persist.reply_when_saved(caller, turn),
+            (Some(caller), Ok(turn_id)) => {
+                let seq = self.transcript.seq();
+                self.deliver(Delivery::Sent { caller, turn_id }, seq, Confirm::Now);
+            }
             (Some(caller), Err(error)) => drop(caller.send(Err(error))),
             (None, _) => {}
         }
@@ -125,24 +129,16 @@ impl SessionActor {
     }
 
     pub(super) fn publish_turn(&mut self, event: TurnEvent) {
-        self.members.retain(|(_, outbox)| !outbox.gone().is_cancelled());
         let seq = self.transcript.turn(&event);
+        self.recorder.turn_changed(event.turn_id(), seq);
         self.shown.watch.turn(&event);
-        let requesters = if event.is_end() { self.turn_ended(&event) } else { self.turn_started() };
-        let message = ServerMessage::SessionTurn { session_id: self.id.clone(), seq, payload: event, recorded: true };
-        // A window that asked gets it as its answer. It gets it once, so its second request is only confirmed.
-        let mut answered = Vec::new();
-        for requester in requesters {
-            let is_answered = answered.contains(&requester.window);
-            requester.answer(if is_answered { ServerMessage::Ack {} } else { message.clone() });
-            answered.push(requester.window);
-        }
-        let frame = Frame::of(message, None);
-        for (window, outbox) in &self.members {
-            if !answered.contains(window) {
-                outbox.push(After::Session(self.id.clone()), frame.clone());
-            }
-        }
+        let is_ours = matches!(self.turn, TurnPhase::Sending { .. } | TurnPhase::Accepted { .. });
+        let (requesters, confirm) = match event.is_end() {
+            true => (self.turn_ended(&event), Confirm::Now),
+            // The message that began it follows.
+            false => (self.turn_started(), if is_ours { Confirm::Soon } else { Confirm::No }),
+        };
+        self.deliver(Delivery::Turn { seq, event, requesters }, seq, confirm);
         self.publish_state();
     }
 
@@ -168,10 +164,6 @@ impl SessionActor {
     /// Gives the windows that cancelled it.
     fn turn_ended(&mut self, event: &TurnEvent) -> Vec<Requester> {
         self.save_turn_end(event);
-        // Without members, the branch is read at the next open.
-        if !self.members.is_empty() {
-            self.read_branch();
-        }
         let cancels = self.turn.cancels_mut().map(std::mem::take).unwrap_or_default();
         if matches!(self.turn, TurnPhase::Running { .. }) {
             self.turn = TurnPhase::Idle;

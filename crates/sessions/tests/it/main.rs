@@ -13,4 +13,5 @@ mod order;
 mod panics;
 mod puppet;
 mod races;
+mod recorded;
 mod saved;

@@ -93,7 +93,7 @@ async fn a_message_that_breaks_its_session_leaves_it_ready_for_the_next() {
     stage.puppet.panic("send");
     assert!(is_internal(&seat.call(send(&session)).await));
     stage.puppet.heal();
-    assert_eq!(stage.hub.send(&session, "again".into()).await.unwrap().as_str(), "turn");
+    assert_eq!(stage.hub.send(&session, "again".into()).await.unwrap().turn_id.as_str(), "turn");
 }
 
 #[tokio::test]
@@ -184,6 +184,7 @@ async fn an_archived_session_that_breaks_while_it_ends_leaves_no_task_behind() {
     stage.puppet.heal();
     seat.call(ClientMessage::SessionRestore { session_id: session.clone() }).await;
     seat.call(open(&session, None)).await;
+    stage.hub.load_session(&session).await.unwrap();
     assert_eq!(stage.puppet.count("load"), 1, "another task has taken its place");
 }
 

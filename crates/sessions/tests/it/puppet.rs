@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use catalog::Catalog;
+use journal::SqliteJournal;
 use protocol::stream::{ItemDone, ItemStart, ResponseDone, ResponseStart};
 use protocol::{
     AgentInfo, AgentSessionId, AgentStatus, CallId, CliType, ClientFrame, ClientMessage, EventId, FinalItem, ItemId,
     ItemType, Origin, ProjectId, Prompt, ResponseStatus, ServerFrame, ServerMessage, SessionId, StreamEvent,
-    StreamPayload, Timestamp, TurnId, TurnStatus, UpsertStatus,
+    StreamPayload, Timestamp, TurnId, TurnRecord, TurnRecordStatus, TurnStatus, UpsertStatus,
 };
 use providers::{
     AgentSession, History, HistoryCursor, LoadedSession, NewSession, OpenedSession, Probe, Provider, ProviderError,
@@ -235,6 +236,20 @@ impl Puppet {
         Ok(())
     }
 
+    pub(crate) async fn tool_call(&self, id: &SessionId, item: &str) {
+        let (name, call_id) = ("shell".into(), CallId::parse(item).unwrap());
+        let final_item = FinalItem::FunctionCall { name, call_id, arguments: serde_json::Map::new(), tool: None };
+        let item_id = ItemId::parse(item).unwrap();
+        self.stream(id, StreamPayload::ItemDone(ItemDone { item_id, final_item })).await;
+    }
+
+    pub(crate) async fn tool_result(&self, id: &SessionId, item: &str, output: &str) {
+        let call_id = CallId::parse(item).unwrap();
+        let final_item = FinalItem::FunctionCallOutput { call_id, output: output.into(), is_error: false, tool: None };
+        let item_id = ItemId::parse(format!("{item}-output")).unwrap();
+        self.stream(id, StreamPayload::ItemDone(ItemDone { item_id, final_item })).await;
+    }
+
     pub(crate) async fn tool_output(&self, id: &SessionId, item: &str, output: &str) {
         let call_id = CallId::parse("call").unwrap();
         let call = FinalItem::FunctionCall {
@@ -316,7 +331,19 @@ fn history_before(session: &SessionId, end: u64, limit: usize) -> History {
     let payloads = items.chain([response_done(ResponseStatus::Completed)]);
     let older = (from > 0).then_some(HistoryCursor(from));
     let events = payloads.map(|payload| event(session, "turn", payload)).collect();
-    History { events, older, ..History::default() }
+    let turn = TurnRecord {
+        turn_id: TurnId::parse("turn").unwrap(),
+        status: TurnRecordStatus::Completed,
+        started_at: Timestamp::default(),
+        ended_at: None,
+        model_id: None,
+        usage: None,
+        error_code: None,
+        error_message: None,
+        forgotten: false,
+    };
+    let turns = if end > 0 { vec![turn] } else { Vec::new() };
+    History { events, turns, older, ..History::default() }
 }
 
 #[async_trait]
@@ -376,7 +403,7 @@ impl Provider for Puppet {
             (strings.history, strings.continues_as.clone().unwrap_or_else(|| session.agent_id.clone()))
         };
         let history = history_before(&session.id, items, session.items_max);
-        Ok(LoadedSession { opened: self.open_session(session.id, agent_id), history })
+        Ok(LoadedSession { opened: self.open_session(session.id, agent_id), history, has_history: true })
     }
 
     fn keeps_history(&self) -> bool {
@@ -450,6 +477,10 @@ pub(crate) struct Stage {
     home: TempDir,
 }
 
+fn journal_in(home: &TempDir) -> Arc<SqliteJournal> {
+    Arc::new(SqliteJournal::open(&home.path().join("data")).unwrap().journal)
+}
+
 impl Stage {
     pub(crate) async fn set() -> Self {
         Self::with_limits(HubLimits::default()).await
@@ -465,7 +496,7 @@ impl Stage {
         });
         let registry = Registry::new([Arc::clone(&puppet) as Arc<dyn Provider>]);
         let project = catalog.add_project(home.path().to_str().unwrap()).await.unwrap().id;
-        let hub = Hub::start_with(catalog, registry, ServerFacts::default(), limits);
+        let hub = Hub::start_with(catalog, journal_in(&home), registry, ServerFacts::default(), limits);
         Self { hub, puppet, project, home }
     }
 
@@ -474,6 +505,7 @@ impl Stage {
         let Self { hub, puppet, project, home } = self;
         hub.drain(tokio::time::Instant::now()).await;
         hub.catalog().flush().await.unwrap();
+        hub.journal().close().await;
         drop(hub);
         let data = home.path().join("data");
         let open = || Catalog::open(&data).ok();
@@ -488,8 +520,34 @@ impl Stage {
         };
         let opened = tokio::time::timeout(DEADLINE, opened).await.expect("the directory is not released");
         let registry = Registry::new([Arc::clone(&puppet) as Arc<dyn Provider>]);
-        let hub = Hub::start(opened.catalog, registry, ServerFacts::default());
+        let hub = Hub::start(opened.catalog, journal_in(&home), registry, ServerFacts::default());
         Self { hub, puppet, project, home }
+    }
+
+    /// A new server over a copy of the data directory as it is at this moment.
+    pub(crate) async fn killed(self) -> Self {
+        // All that was shown is recorded within a tick; this is no power cut.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let home = TempDir::new().unwrap();
+        let data = home.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        for file in std::fs::read_dir(self.home.path().join("data")).unwrap() {
+            let file = file.unwrap();
+            if file.file_type().unwrap().is_file() && !file.file_name().to_string_lossy().ends_with("-shm") {
+                std::fs::copy(file.path(), data.join(file.file_name())).unwrap();
+            }
+        }
+        let catalog = Catalog::open(&data).unwrap().catalog;
+        let registry = Registry::new([Arc::clone(&self.puppet) as Arc<dyn Provider>]);
+        let hub = Hub::start(catalog, journal_in(&home), registry, ServerFacts::default());
+        Self { hub, puppet: self.puppet, project: self.project, home }
+    }
+
+    /// The journal can be read and not written while this is held.
+    pub(crate) fn lock_journal(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.home.path().join("data/journal.db")).unwrap();
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        connection
     }
 
     /// With a new session, open in a window.

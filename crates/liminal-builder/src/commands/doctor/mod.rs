@@ -6,6 +6,7 @@
 
 mod agents;
 mod files;
+mod journal;
 mod server;
 mod system;
 
@@ -32,6 +33,10 @@ pub(crate) struct Args {
     /// Do not start the agents; only look for their programs
     #[arg(long)]
     no_start: bool,
+
+    /// Read the whole journal, however large it is
+    #[arg(long)]
+    deep: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -70,6 +75,7 @@ impl Finding {
 pub(crate) async fn run(args: &Args, settings: &Settings, visit: &Inspection) -> Result<ExitCode, Failure> {
     let mut report = Report { as_json: args.json, findings: Vec::new() };
     report.add_all(files::look(visit))?;
+    report.add_all(journal::look(visit.dir(), settings.files.journal, args.deep))?;
     report.add(system::open_files(agent_process::reachable_open_files()))?;
     report.add_all(server::look(visit, &settings.listening).await)?;
     agents::look(&settings.agents, visit, !args.no_start, &mut report).await?;

@@ -1,13 +1,34 @@
 //! Messages and thoughts: which item a piece of text belongs to.
 
 use agent_client_protocol_schema::v1 as acp;
-use protocol::ResponseStatus;
+use indexmap::IndexSet;
+use protocol::{ItemId, ResponseStatus};
 
 use super::{INTERRUPTED, Translator};
 use crate::acp::content::{block_text, plain_message};
 use crate::acp::event_builder::{EventBuilder, TextKind};
 use crate::acp::open_text::{OpenText, Repeat, message_item_id};
 use crate::acp::tool;
+
+/// Ids of texts that are recognised. An agent continues one that it began a moment ago.
+const TEXT_IDS_MAX: usize = 4096;
+
+/// The ids of messages and thoughts of a turn, the newest of them.
+#[derive(Debug, Default)]
+pub(super) struct TextIds(IndexSet<ItemId>);
+
+impl TextIds {
+    pub(super) fn contains(&self, id: &ItemId) -> bool {
+        self.0.contains(id)
+    }
+
+    fn insert(&mut self, id: ItemId) {
+        if self.0.len() >= TEXT_IDS_MAX {
+            self.0.drain(..TEXT_IDS_MAX / 2);
+        }
+        self.0.insert(id);
+    }
+}
 
 impl Translator {
     pub(super) fn user_text(&mut self, chunk: acp::ContentChunk, builder: &mut EventBuilder) {

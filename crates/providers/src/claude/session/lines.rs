@@ -169,8 +169,9 @@ impl ClaudeSession {
         }
     }
 
-    /// `/clear`: the same process goes on with another conversation. False if another open session has that one.
-    fn change_agent_id(&mut self, id: AgentSessionId) -> bool {
+    /// The process goes on with another conversation: after `/clear`, or because it has lost this one. False if another
+    /// open session has that one.
+    pub(super) fn change_agent_id(&mut self, id: AgentSessionId) -> bool {
         if !self.shared.claim_agent_id(&self.control, &id) {
             tracing::error!(session = %self.agent_id, other = %id, "Claude Code writes for another open session");
             self.abandon_process("Claude Code went over to a session that is open already.");

@@ -48,10 +48,12 @@ pub(super) enum KnownHistory {
 }
 
 /// Whether the program remembers the conversation.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct AgentMemory {
     /// There is something that a new process ought to remember.
     has_history: bool,
+    /// The program has nothing of it under the present id: the next process begins under another one.
+    is_lost: bool,
     continuity: Continuity,
 }
 
@@ -102,7 +104,8 @@ impl ClaudeSession {
             cancel_grace: CANCEL_GRACE,
             idle_after: shared.config.idle,
         };
-        let continuity = if history == KnownHistory::Lost { Continuity::Copy } else { Continuity::Dormant };
+        let is_lost = history == KnownHistory::Lost;
+        let continuity = if is_lost { Continuity::Copy } else { Continuity::Dormant };
         Self {
             emitter: Emitter::new(id.clone(), events),
             translator: Translator::new(LineSource::Live, id.clone(), agent_id.clone()),
@@ -112,7 +115,7 @@ impl ClaudeSession {
             lifecycle: Lifecycle::default(),
             opened_at: Instant::now(),
             waiting: Vec::new(),
-            memory: AgentMemory { has_history: history != KnownHistory::None, continuity },
+            memory: AgentMemory { has_history: history != KnownHistory::None, is_lost, continuity },
             unreadable: UnreadableLines::default(),
             shared,
             control,

@@ -9,12 +9,12 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::ClaudeSession;
 use super::process_phase::{EXIT_DRAIN_TIMEOUT, ProcessPhase, RunningProcess};
+use super::{AgentMemory, ClaudeSession};
 use crate::catch_panic::{Panic, catch_panic_now};
 use crate::claude::process::{self, STOP, Started};
 use crate::claude::translate::{LineSource, Translator};
-use crate::claude::{NAME, facts, request, session_owner};
+use crate::claude::{NAME, facts, new_agent_id, request, session_owner};
 use crate::conversation::Due;
 use crate::error::ProviderError;
 use crate::lifecycle::{JUST_STARTED, Lifecycle, Loss};
@@ -38,6 +38,7 @@ impl ClaudeSession {
         self.report_lifecycle();
         let shared = self.shared.clone();
         let (project_dir, id, agent_id) = (self.project_dir.clone(), self.id.clone(), self.agent_id.clone());
+        let AgentMemory { has_history, is_lost, .. } = self.memory;
         let previous = self.process.take_ended();
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -50,8 +51,9 @@ impl ClaudeSession {
                 ProviderError::Handshake { name: NAME.into(), detail }
             })?;
             // What is on the disk decides, not what we remember: never a second conversation under one id.
-            let resume = shared.session_file(&project_dir, &id, &agent_id).is_some();
-            process::start(&shared.config, &project_dir, &agent_id, resume).await
+            let is_there = shared.session_file(&project_dir, &id, &agent_id).is_some();
+            let agent_id = if is_lost || !is_there && has_history { new_agent_id()? } else { agent_id };
+            process::start(&shared.config, &project_dir, &agent_id, is_there && !is_lost).await
         });
         self.process = ProcessPhase::Starting(task);
     }
@@ -70,7 +72,7 @@ impl ClaudeSession {
         }
     }
 
-    fn on_connected(&mut self, Started { process, resumed, answer, early }: Started) {
+    fn on_connected(&mut self, Started { process, agent_id, resumed, answer, early }: Started) {
         let (output, stdin, handle) = process.split();
         let restarted_at = self.lifecycle.is_restart_requested().then(Instant::now);
         self.process = ProcessPhase::Running(RunningProcess::new(output, stdin, handle, restarted_at));
@@ -80,12 +82,17 @@ impl ClaudeSession {
         self.report_lifecycle();
         self.continuity_is(match (resumed, self.memory.has_history) {
             // What it had lost once, it does not find again.
-            (true, _) if self.memory.continuity == Continuity::Copy => Continuity::Copy,
+            _ if self.memory.continuity == Continuity::Copy => Continuity::Copy,
             (true, _) => Continuity::Resumed,
             // The program has lost what is shown.
             (false, true) => Continuity::Copy,
             (false, false) => Continuity::Live,
         });
+        self.memory.is_lost = false;
+        if agent_id != self.agent_id {
+            self.translator.agent_id_is(agent_id.clone());
+            self.change_agent_id(agent_id);
+        }
         // A held message waited for the process; the silence counts from now on.
         self.conversation.on_output(Instant::now());
         let mut facts = facts::initialized(&answer);

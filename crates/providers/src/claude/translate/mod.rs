@@ -304,6 +304,11 @@ impl Translator {
         }
     }
 
+    /// The process was started for another session of the program's.
+    pub(super) fn agent_id_is(&mut self, id: AgentSessionId) {
+        self.agent_id = id;
+    }
+
     /// The program names its session on every line; `/clear` changes it.
     fn follow_agent_id(&mut self, id: Option<&str>, out: &mut Vec<TranslatorOutput>) {
         if self.source == LineSource::File || id.is_none_or(|id| id == self.agent_id.as_str()) {

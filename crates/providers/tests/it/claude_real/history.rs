@@ -1,7 +1,7 @@
 //! What was live is history later, and goes on from there.
 
 use protocol::{Continuity, ToolKind};
-use providers::{History, Provider, ProviderError, StoredSession};
+use providers::{History, HistoryWanted, Provider, ProviderError, StoredSession};
 use upserts::{ItemBody, ItemUpdate};
 
 use super::{Bench, detail, output};
@@ -227,4 +227,50 @@ async fn a_conversation_the_agent_has_lost_is_shown_as_a_copy() {
     let lost = bench.provider().load_session(bench.stored(&session.agent_id)).await;
     let Err(ProviderError::LoadFailed { detail }) = lost else { panic!("{lost:?}") };
     assert!(detail.contains("no longer has this conversation"), "{detail}");
+}
+
+/// Claude Code deletes old conversations. What our journal has of one stays usable.
+#[tokio::test]
+async fn a_conversation_of_the_journal_that_the_agent_has_lost_goes_on_under_another_id() {
+    let bench = Bench::new().await;
+    let provider = bench.provider();
+    let mut session = bench.create(&provider).await;
+    let turn = session.send("say:remember").await.unwrap();
+    session.until_end_of(&turn).await;
+    soon("the end", provider.shutdown()).await;
+    let old = session.agent_id.clone();
+    let compared = |id| StoredSession { history: HistoryWanted::Compare, ..bench.stored(id) };
+
+    let provider = bench.provider();
+    let loaded = soon("the history", provider.load_session(compared(&old))).await.unwrap();
+    assert_eq!((loaded.has_history, loaded.history.continuity), (true, Continuity::Dormant));
+    assert_eq!(items(&loaded.history).len(), 2);
+    soon("the end", provider.shutdown()).await;
+
+    std::fs::remove_dir_all(bench.home.path().join(".claude/projects")).unwrap();
+    let provider = bench.provider();
+    let loaded = soon("the session", provider.load_session(compared(&old))).await.unwrap();
+    assert_eq!((loaded.has_history, loaded.history.continuity), (false, Continuity::Copy));
+    assert!(items(&loaded.history).is_empty());
+    let mut session = Listener::new(loaded.opened);
+    assert_eq!(session.agent_id, old, "nothing changes before a message");
+    for text in ["say:on", "say:and on"] {
+        let turn = session.send(text).await.unwrap();
+        session.until_end_of(&turn).await;
+        assert_eq!(session.answers(&turn), [&text[4..]]);
+    }
+    let new = session.agent_id.clone();
+    assert_ne!(new, old);
+    assert!(session.continuity.is_empty(), "it is a copy still: {:?}", session.continuity);
+    soon("the end", provider.shutdown()).await;
+
+    let provider = bench.provider();
+    let stored = StoredSession { id: compared(&old).id, ..compared(&new) };
+    let loaded = soon("the history", provider.load_session(stored)).await.unwrap();
+    assert_eq!((loaded.has_history, loaded.history.turns.len()), (true, 2));
+    let mut session = Listener::new(loaded.opened);
+    let turn = session.send("say:after").await.unwrap();
+    session.until_end_of(&turn).await;
+    assert_eq!((session.agent_id, &session.continuity[..]), (new, &[Continuity::Resumed][..]));
+    soon("the end", provider.shutdown()).await;
 }

@@ -18,6 +18,8 @@
 //! slow-resume     answers `session/resume` only when the gate `resume-<session>` is open
 //! slow-close      answers `session/close` only when the gate `close-<session>` is open
 //! refuse-close    answers `session/close` with an error
+//! refuse-resume   answers `session/resume` with an error
+//! refuse-load     replays the history and answers `session/load` with an error
 //! empty-load      replays nothing and answers `session/load` anyway
 //! fixed-mode      refuses `session/set_mode` when the gate `fixed-mode` is open
 //! ```
@@ -138,6 +140,7 @@ impl Agent {
                     agent.load_or_resume(&message["id"], params, false);
                 });
             }
+            "session/resume" if self.has("refuse-resume") => self.refuse(id, -32603, "Not now."),
             "session/load" | "session/resume" => self.load_or_resume(id, params, method == "session/load"),
             "session/list" => self.list(id, params),
             "session/close" if self.has("refuse-close") => self.refuse(id, -32603, "Not now."),
@@ -249,6 +252,9 @@ impl Agent {
             for update in history {
                 self.update(session, update);
             }
+        }
+        if replay && self.has("refuse-load") {
+            return self.refuse(id, -32603, "Not now.");
         }
         let mut state = self.lock();
         state.open.insert(session.to_owned());
