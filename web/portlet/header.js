@@ -1,4 +1,5 @@
 // header.js: title, directory, branch, connection, and the session's menu.
+import { markOf } from "../shared/continuity.js";
 import { closest, h, setAttribute, setText } from "../shared/dom.js";
 import { icon } from "../shared/icons.js";
 import { mod, nav } from "../shared/keys.js";
@@ -6,6 +7,7 @@ import { openEntries } from "../shared/open-in.js";
 import { openMenu } from "../shared/menu.js";
 import { shortPath } from "../shared/paths.js";
 import { agentName, CONNECTION_LABELS, shownConnection } from "./connection.js";
+import { createContinuityMark } from "./continuity-mark.js";
 
 /**
  * @param {HTMLElement} root
@@ -28,6 +30,8 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
   const dot = h("span", { class: "dot" });
   const label = h("span");
   const chip = h("span", { class: "chip", role: "status" }, dot, label);
+  const continuity = createContinuityMark();
+  const chips = h("span", { class: "chips" }, chip, continuity.button);
   const rail = h("button", {
     class: "icon-button",
     type: "button",
@@ -45,7 +49,7 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
     "aria-haspopup": "menu",
     "aria-expanded": "false",
   }, icon("more"));
-  root.append(title, path, branch, h("span", { class: "space" }), chip, rail, more);
+  root.append(title, path, branch, h("span", { class: "space" }), chips, rail, more);
 
   root.addEventListener("click", (event) => {
     const what = closest(event, "[data-do]")?.dataset.do;
@@ -53,6 +57,7 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
     if (what === "more") openMenu(more, "Session", [
       { label: "Rename", icon: "pencil", run: () => command("rename") },
       { label: "Copy conversation", icon: "copy", run: copyConversation },
+      { label: "Export…", icon: "export", run: () => command("export") },
       { label: "Copy session id", icon: "copy", run: () => command("copy-id") },
       ...openEntries(session.state.context?.hasDisplay ?? false, (target) => command(`open-${target}`)),
       {
@@ -79,14 +84,18 @@ export function mountHeader(root, { session, command, makeDefaults, toggleRail, 
       branch.hidden = name === "";
       setText(branchName, name);
       setAttribute(branch, "title", name ? `Branch ${name}` : null);
-      setAttribute(chip, "data-state", connection);
+      setAttribute(chips, "data-state", connection);
       setAttribute(dot, "data-state", connection);
       setText(label, `${agentName(context)} · ${CONNECTION_LABELS[connection]}`);
       setAttribute(chip, "title", {
-        idle: "Starts with your next message",
+        idle: "No agent runs for this session. Your next message starts it; the agent is then asked to resume.",
         login: context.agent?.loginHint ? `Log in with ${context.agent.loginHint}` : undefined,
         unknown: "Liminal Builder is not answering",
       }[/** @type {string} */ (connection)]);
+      continuity.draw(
+        markOf(context.session.continuity, connection === "connected"),
+        session.state.turns.some(({ record }) => record?.forgotten),
+      );
       rail.hidden = !railOffered;
       setAttribute(rail, "aria-pressed", String(railShown));
       if (document.title !== context.session.title) document.title = context.session.title;

@@ -4,6 +4,7 @@ import { glyph, icon, setGlyph } from "../shared/icons.js";
 import { takeBlockChange } from "../shared/patch.js";
 import { clock, duration } from "../shared/time.js";
 import { settleBlocks, showBlocks } from "./html.js";
+import { MEMORY } from "./memory-marks.js";
 
 /** @typedef {import("./session.js").Item} Item */
 /** @typedef {Exclude<Item, { type: "tool_call" }>} TextItem */
@@ -11,6 +12,8 @@ import { settleBlocks, showBlocks } from "./html.js";
 const shown = new WeakMap();
 /** A user's message longer than this folds. */
 const LINES_MAX = 12;
+const UNRECORDED = "The disk refused this message. It is kept in memory and is written when the disk accepts it again. "
+  + "If Liminal Builder stops before that, it is lost.";
 
 /** @param {TextItem} item */
 export function createText(item) {
@@ -32,7 +35,11 @@ export function createText(item) {
       h("div", { class: "user-text", dir: "auto" }),
       h("time", { class: "user-time" }),
       h("button", { class: "link-button user-more", type: "button", "data-do": "unfold-user", hidden: true },
-        "Show all"));
+        "Show all"),
+      h("span", { class: "user-unrecorded", title: UNRECORDED, hidden: true },
+        icon("info"),
+        "Not recorded",
+        h("span", { class: "visually-hidden" }, `. ${UNRECORDED}`)));
   }
   if (item.origin === "system") return notice("info", "");
   return h("div", { class: "message prose", "data-item": item.itemId });
@@ -66,6 +73,18 @@ function updateUser(node, item) {
   more.hidden = node.dataset.folded !== "true";
 }
 
+/**
+ * What is known of a user's message beside its text.
+ * @param {HTMLElement} node
+ * @param {{ forgotten: boolean, unrecorded: boolean }} turn
+ */
+export function markUser(node, { forgotten, unrecorded }) {
+  const [speaker] = node.children;
+  if (speaker) setText(speaker, forgotten ? "You (no longer in the agent’s memory): " : "You: ");
+  const mark = node.lastElementChild;
+  if (mark instanceof HTMLElement) mark.hidden = !unrecorded;
+}
+
 /** @param {HTMLElement} node @param {Extract<TextItem, { type: "thinking" }>} item @param {boolean} live */
 function updateThinking(node, item, live) {
   const [head, body] = /** @type {HTMLElement[]} */ ([...node.children]);
@@ -92,6 +111,14 @@ function updateThinking(node, item, live) {
 export function notice(picture, text, kind = "note") {
   return h("div", { class: "notice", "data-kind": kind },
     kind === "error" ? glyph("error") : icon(picture),
+    h("span", {}, text));
+}
+
+/** A line between turns: the agent remembers what is below, or does not. @param {keyof typeof MEMORY} kind */
+export function memoryMark(kind) {
+  const { text, meaning } = MEMORY[kind];
+  return h("div", { class: "memory-mark", role: "note", title: meaning, "data-memory": kind },
+    icon(kind === "forgotten" ? "archive" : "bulb"),
     h("span", {}, text));
 }
 

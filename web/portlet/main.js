@@ -170,7 +170,7 @@ async function pageOlder() {
   paging = true;
   const answer = await requests.ask({ type: "session:page", sessionId: sessionId(), before, limit: PAGE_ITEMS });
   if (answer.type === "session:page") scroller.keepPlace(() => {
-    session.prepend(answer.entries, answer.more);
+    session.prepend(answer);
     drawAll();
   });
   if (answer.type !== "error") return void (paging = false);
@@ -213,11 +213,12 @@ async function copyOrReport(text, node) {
 }
 
 /**
- * All items of the conversation, oldest first, including those this page has not loaded.
- * @returns {Promise<import("./session.js").Item[]>}
+ * All items of the conversation, oldest first, and its turns, including what this page has not loaded.
+ * @returns {Promise<Pick<import("./markdown.js").Conversation, "items" | "records">>}
  */
 async function wholeHistory() {
   const items = state.turns.flatMap((turn) => turn.items.flatMap((id) => state.items.get(id) ?? []));
+  const records = new Map(state.turns.map((turn) => [turn.id, turn.record]));
   for (let more = state.more; more && items[0]; ) {
     const answer = await requests.ask({
       type: "session:page",
@@ -229,18 +230,18 @@ async function wholeHistory() {
       throw new Error(answer.type === "error" ? answer.message : "Could not load the conversation");
     }
     items.unshift(...answer.entries.map((entry) => mergeUpsert(undefined, entry)));
+    for (const record of answer.turns) records.set(record.turnId, record);
     more = answer.more && answer.entries.length > 0;
   }
-  return items;
+  return { items, records };
 }
 
 async function copyConversation() {
   const { context } = state;
   if (!context) return;
-  const records = new Map(state.turns.map((turn) => [turn.id, turn.record]));
   const place = { root: context.project?.path ?? "", home: context.home };
-  const coming = wholeHistory().then((items) =>
-    conversationMarkdown({ title: context.session.title, agent: agentName(context), place, items, records }));
+  const coming = wholeHistory().then((history) =>
+    conversationMarkdown({ title: context.session.title, agent: agentName(context), place, ...history }));
   const copied = await copyPromised(coming).catch(() => false);
   if (copied) sendToShell({ kind: "command", name: "conversation-copied" });
   else sendToShell({ kind: "report", text: "Could not copy the conversation", detail: null });

@@ -11,8 +11,9 @@ import { renamedOf } from "./match-items.js";
 /** @typedef {import("../shared/bus.js").Context} Context */
 /** @typedef {import("../shared/messages.js").ServerFrame} ServerFrame */
 /**
- * A turn and its items in order; `record` is missing if the server sent none for the turn.
- * @typedef {{ id: string, items: string[], record?: TurnRecord }} Turn
+ * A turn and its items in order; `record` is missing if the server sent none for the turn. `unrecorded`: the journal
+ * could not write it to disk.
+ * @typedef {{ id: string, items: string[], record?: TurnRecord, unrecorded?: boolean }} Turn
  */
 /** @typedef {ReturnType<typeof createSession>} Session */
 
@@ -25,6 +26,8 @@ export function createSession(changed) {
     items: new Map(),
     /** In the order they are shown. @type {Turn[]} */
     turns: [],
+    /** The journal that the items come from. */
+    journalId: "",
     /** @type {SessionFacts} */
     facts: {},
     /** Counts changes to edits, so that the list of changed files is rebuilt only when needed. */
@@ -112,12 +115,22 @@ export function createSession(changed) {
     });
   }
 
-  function clear() {
+  /** Keeps the items before `first`, if it is shown: a whole history holds only the newest. @param {string} [first] */
+  function clear(first) {
+    const { items, turns } = state;
     state.items = new Map();
     state.turns = [];
     turnById.clear();
     dirty.all = true;
     state.edits += 1;
+    if (first === undefined || !items.has(first)) return;
+    for (const { id, items: ids, ...rest } of turns) {
+      const end = ids.indexOf(first);
+      const kept = end < 0 ? ids : ids.slice(0, end);
+      if (kept.length > 0) Object.assign(turn(id), rest).items.push(...kept);
+      for (const item of kept) state.items.set(item, /** @type {Item} */ (items.get(item)));
+      if (end >= 0) return;
+    }
   }
 
   /** @param {Extract<ServerFrame, { type: "session:history" }>} history */
@@ -125,9 +138,11 @@ export function createSession(changed) {
     const fresh = history.since === undefined;
     const { items, turns } = state;
     if (fresh) {
-      clear();
+      // Older items that are shown stay, unless there are none, or they are of another journal.
+      clear(history.more && history.journalId === state.journalId ? history.entries[0]?.itemId : undefined);
       state.facts = {};
-      state.more = history.more;
+      if (state.items.size === 0) state.more = history.more;
+      state.journalId = history.journalId;
     }
     // A turn is shown where its items are; one without items on this page only if it is running.
     history.entries.forEach(put);
@@ -143,8 +158,8 @@ export function createSession(changed) {
     state.pending = null;
   }
 
-  /** Adds older items at the top. @param {Upsert[]} entries @param {boolean} more */
-  function prepend(entries, more) {
+  /** Adds older items at the top. @param {Extract<ServerFrame, { type: "session:page" }>} page */
+  function prepend({ entries, more, turns }) {
     const fresh = entries.filter(({ itemId }) => !state.items.has(itemId));
     for (const upsert of [...fresh].reverse()) {
       state.items.set(upsert.itemId, mergeUpsert(undefined, upsert));
@@ -152,6 +167,7 @@ export function createSession(changed) {
       dirty.items.add(upsert.itemId);
       dirty.turns.add(upsert.turnId);
     }
+    for (const record of turns) if (turnById.has(record.turnId)) putRecord(record);
     state.edits += 1;
     state.more = more && fresh.length > 0;
     changed();
@@ -163,7 +179,10 @@ export function createSession(changed) {
     switch (frame.type) {
       case "session:history": applyHistory(frame); break;
       case "session:upsert": put(frame.payload); break;
-      case "session:turn": applyTurn(frame.payload); break;
+      case "session:turn":
+        applyTurn(frame.payload);
+        if (frame.recorded === false) turn(frame.payload.turnId).unrecorded = true;
+        break;
       case "session:facts": Object.assign(state.facts, frame.facts); break;
       case "session:title-updated":
         if (context) state.context = { ...context, session: { ...context.session, title: frame.title } };

@@ -4,7 +4,8 @@ import { icon } from "../shared/icons.js";
 import { duration } from "../shared/time.js";
 import { groupItems } from "./group-items.js";
 import { answerText } from "./markdown.js";
-import { createText, notice, toggleText, updateText } from "./items.js";
+import { createText, markUser, memoryMark, notice, toggleText, updateText } from "./items.js";
+import { memoryMarks } from "./memory-marks.js";
 import { createTool, tickTool, toggleTool, updateTool } from "./tool.js";
 import { groupLabel, stateOf, timeOf } from "./tool-labels.js";
 
@@ -25,6 +26,8 @@ export function mountTranscript(root, { session, redraw }) {
   const turns = new Map();
   /** @type {Map<string, HTMLElement>} */
   const groups = new Map();
+  /** Lines above turns, where the agent's memory begins or ends. @type {Map<string, HTMLElement>} */
+  let marks = new Map();
   /** The item that was the last one when it was drawn. */
   let last = "";
   const pending = h("section", { class: "turn" }, h("article", { class: "user-turn", "data-pending": true },
@@ -102,7 +105,10 @@ export function mountTranscript(root, { session, redraw }) {
       turns.set(turn.id, own);
     }
     const status = turn.record?.status;
+    const { unrecorded = false } = turn;
+    const { forgotten = false } = turn.record ?? {};
     setAttribute(own, "aria-busy", status === "running" ? "true" : null);
+    setAttribute(own, "data-forgotten", forgotten);
     const children = steps(turn.items, undefined);
     if (status === "cancelled") children.push(endNote(own, "info", "Stopped", "note"));
     if (status === "error") children.push(
@@ -114,6 +120,7 @@ export function mountTranscript(root, { session, redraw }) {
     for (const id of turn.items) {
       const item = state.items.get(id);
       const owner = nodes.get(id);
+      if (item?.type === "message" && item.origin === "user" && owner) markUser(owner, { forgotten, unrecorded });
       if (item?.type === "tool_call" && item.tool?.kind === "agent" && owner) {
         reconcile(/** @type {Element} */ (owner.querySelector(":scope > .tool-nested")), steps(turn.items, id));
       }
@@ -189,6 +196,16 @@ export function mountTranscript(root, { session, redraw }) {
     known.forEach((id) => dirty.turns.add(id));
   }
 
+  /** Every turn in order, with the lines between those the agent remembers and those it does not. */
+  function sections() {
+    const now = memoryMarks(state.turns);
+    marks = new Map([...now].map(([id, kind]) => {
+      const known = marks.get(id);
+      return [id, known?.dataset.memory === kind ? known : memoryMark(kind)];
+    }));
+    return state.turns.flatMap(({ id }) => [marks.get(id) ?? [], turns.get(id) ?? []].flat());
+  }
+
   /** A command folds once something follows it. */
   function touchLast() {
     const now = session.lastItem()?.itemId ?? "";
@@ -211,8 +228,7 @@ export function mountTranscript(root, { session, redraw }) {
       dirty.items.forEach(touchTurnOf);
       if (dirty.turns.size) {
         for (const turn of state.turns) if (dirty.turns.has(turn.id)) drawTurn(turn);
-        const shown = state.turns.flatMap((turn) => turns.get(turn.id) ?? []);
-        reconcile(root, shown);
+        reconcile(root, sections());
       }
       dirty.items.forEach(drawItem);
       if (state.pending !== null) {

@@ -5,6 +5,7 @@
 /** What each message must have, beside its type. */
 const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "server:hello": { version: "string", instance: "string", home: "string", notices: "array", hasDisplay: "boolean" },
+  "server:notices": { notices: "array" },
   "project:list": { projects: "array" },
   "project:added": { project: "object" },
   "project:updated": { project: "object" },
@@ -14,6 +15,8 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   "session:history": {
     sessionId: "string",
     entries: "array",
+    journalId: "string",
+    epoch: "number",
     seq: "number",
     more: "boolean",
     turns: "array",
@@ -22,7 +25,7 @@ const FIELDS = /** @type {Record<string, Record<string, string>>} */ ({
   },
   "session:upsert": { sessionId: "string", seq: "number", payload: "object" },
   "session:turn": { sessionId: "string", seq: "number", payload: "object" },
-  "session:page": { sessionId: "string", entries: "array", more: "boolean" },
+  "session:page": { sessionId: "string", entries: "array", more: "boolean", turns: "array" },
   "session:output": { sessionId: "string", itemId: "string", html: "array" },
   "session:archived": { sessionId: "string" },
   "session:restored": { sessionId: "string", session: "object" },

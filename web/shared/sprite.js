@@ -43,6 +43,9 @@ const SPRITE = `<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" ari
     <path d="M8 1.75v1.8M8 12.45v1.8M1.75 8h1.8M12.45 8h1.8M3.58 3.58l1.27 1.27M11.15 11.15l1.27 1.27M3.58
       12.42l1.27-1.27M11.15 4.85l1.27-1.27"/>
   </symbol>
+  <symbol id="i-export" viewBox="0 0 16 16">
+    <path d="M8 10V2M4.8 5.2 8 2l3.2 3.2M2.5 9.5v2.75A1.25 1.25 0 0 0 3.75 13.5h8.5a1.25 1.25 0 0 0 1.25-1.25V9.5"/>
+  </symbol>
   <symbol id="i-archive" viewBox="0 0 16 16"><path d="M1.75 3h12.5v3H1.75zM3 6v6.5h10V6M6.5 8.75h3"/></symbol>
   <symbol id="i-copy" viewBox="0 0 16 16">
     <rect x="5.5" y="5.5" width="8" height="8" rx="1.75"/>

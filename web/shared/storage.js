@@ -78,6 +78,8 @@ export const dismissed = {
   },
   /** @param {string} text */
   add: (text) => own.save("dismissed", [...new Set([...dismissed.read(), text])]),
+  /** @param {string} text */
+  remove: (text) => own.save("dismissed", dismissed.read().filter((other) => other !== text)),
 };
 
 /** The text typed but not sent, per session. */

@@ -9,6 +9,7 @@ import { shortPath } from "../shared/paths.js";
 import { openAddProject } from "./add-project.js";
 import { openDefaults } from "./defaults.js";
 import { isOpen, openDialog } from "./dialog.js";
+import { openExport } from "./export.js";
 import { openPalette } from "./palette.js";
 import { openPicker } from "./picker.js";
 import { removeProject } from "./remove-project.js";
@@ -190,11 +191,18 @@ export function createCommands({
     store.state.projects.map(({ name, id }) => ({ label: name, icon: "folder", run: () => remove(id) })),
   );
 
+  /** @param {string} sessionId */
+  function exportSession(sessionId) {
+    const session = store.state.sessions.get(sessionId);
+    if (session) openExport({ session, exported: (name) => toast(`Exported as ${name}`) });
+  }
+
   /** @param {string} sessionId @returns {MenuEntry[]} */
   function sessionEntries(sessionId) {
     const isTab = workspace.order().includes(sessionId);
     return [
       { label: "Rename", icon: "pencil", run: () => renameDialog(sessionId) },
+      { label: "Export…", icon: "export", run: () => exportSession(sessionId) },
       { label: "Copy session id", icon: "copy", run: () => void copy(sessionId, "Session id copied") },
       ...openEntries(store.state.hasDisplay, (target) => actions.openSessionIn(sessionId, target)),
       { label: "Archive", icon: "archive", run: () => void actions.archive(sessionId) },
@@ -296,6 +304,10 @@ export function createCommands({
       label: "Copy conversation",
       icon: "copy",
       run: () => portlets.sendToCurrent({ kind: "command", name: "copy-conversation" }),
+    }, {
+      label: "Export conversation…",
+      icon: "export",
+      run: () => exportSession(workspace.current() ?? ""),
     }] : []),
     ...(workspace.current() && store.state.hasDisplay
       ? OPEN_TARGETS.map(([target, label, icon]) => ({
@@ -377,6 +389,7 @@ export function createCommands({
       } else if (message.kind === "defaults") void makeDefaults(sessionId, message.options);
       else if (message.kind === "command") {
         if (message.name === "rename") renameDialog(sessionId);
+        if (message.name === "export") exportSession(sessionId);
         if (message.name === "archive") void actions.archive(sessionId);
         if (message.name === "close") close(sessionId);
         if (message.name === "conversation-copied") toast("Conversation copied");

@@ -252,6 +252,7 @@ function onFrame(frame) {
     ? portlets.deliver(frame)
     : toast(frame.message, { kind: "error", ...(frame.detail ? { detail: frame.detail } : {}) });
   if (frame.type === "server:hello") greet(frame);
+  if (frame.type === "server:notices") showServerNotices(frame.notices);
   if (frame.type === "project:added") void actions.listSessions(frame.project.id);
   if (frame.type === "session:archived") workspace.close(frame.sessionId);
   if (frame.type === "agent:status" && frame.status === "connected") workspace.connected(frame.cliType);
@@ -269,12 +270,15 @@ const describeAgents = () => store.state.agents
 /** @param {Extract<ServerFrame, { type: "server:hello" }>} hello */
 function greet({ version, notices }) {
   pageVersion ??= version;
-  setNotices("server", notices.map((text) => ({ text })));
+  showServerNotices(notices);
   const reload = { label: "Reload", run: () => location.reload() };
   setNotices("version", version === pageVersion
     ? []
     : [{ text: `Liminal Builder ${version} is running. This page is version ${pageVersion}.`, action: reload }]);
 }
+
+/** @param {string[]} notices */
+const showServerNotices = (notices) => setNotices("server", notices.map((text) => ({ text })));
 
 async function opened() {
   offline.hide();

@@ -1,5 +1,6 @@
 // narrow.js: what replaces the sidebar in narrow windows: a rail at the side, or a top bar on a phone.
 import { isUnseen, mostUrgent, NAMES } from "../shared/attention.js";
+import { listMark } from "../shared/continuity.js";
 import { h } from "../shared/dom.js";
 import { glyph, icon, mark } from "../shared/icons.js";
 import { agentState } from "./footer.js";
@@ -71,6 +72,7 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
   function drawTopBar(needs) {
     const session = store.state.sessions.get(current() ?? "");
     const agent = store.agent(session?.cliType);
+    const continuity = session && listMark(session);
     const menu = command(
       "menu",
       "sidebar",
@@ -84,7 +86,10 @@ export function mountNarrow({ rail, topBar }, { store, current, openCount }) {
         session ? h("span", { class: "top-meta truncate" },
           mark(session.cliType),
           `${agent?.name ?? session.cliType} · ${store.project(session.projectId)?.name ?? ""}`,
-          h("span", { class: "dot", "data-state": stateOf(session) })) : null),
+          h("span", { class: "dot", "data-state": stateOf(session) }),
+          continuity?.icon
+            ? h("span", { class: "top-continuity", role: "img", "aria-label": continuity.label }, icon(continuity.icon))
+            : null) : null),
       ...(openCount() > 0 ? [command("layers", "open-sessions", "Open sessions")] : []),
     ]);
   }

@@ -58,6 +58,10 @@ export function mountNotices(root) {
    * @param {Notice[]} notices
    */
   return function setNotices(source, notices) {
+    // A notice that is no longer true and becomes true again is a new one, even if the old one was dismissed.
+    for (const { text } of bySource.get(source) ?? []) {
+      if (!notices.some((notice) => notice.text === text) && known.delete(text)) dismissed.remove(text);
+    }
     bySource.set(source, notices);
     draw();
   };

@@ -3,6 +3,7 @@ import { listenToPortlets, sendToPortlet } from "../shared/bus.js";
 import { h, setAttribute } from "../shared/dom.js";
 import { whenIdle } from "../shared/when-idle.js";
 import { currentTheme } from "../shared/theme.js";
+import { advance, openFrom } from "./cursor.js";
 import { createMessageBatcher } from "./message-batcher.js";
 import { RequestError } from "./socket.js";
 
@@ -13,8 +14,8 @@ import { RequestError } from "./socket.js";
 /** @typedef {import("./store.js").Store} Store */
 /**
  * `asked`: its page was requested while the server was reachable. `ready`: the page has loaded, for the `loads`th time.
- * `wanted`: its session is to be shown. `instance` and `seq`: the last message this page received, and from which run
- * of the server.
+ * `wanted`: its session is to be shown. `joined`: a history has arrived since the page was loaded and the connection
+ * was made. `cursor`: the last message this page received.
  * @typedef {{
  *   sessionId: string,
  *   frame: HTMLIFrameElement,
@@ -22,8 +23,8 @@ import { RequestError } from "./socket.js";
  *   ready: boolean,
  *   loads: number,
  *   wanted: boolean,
- *   seq: number,
- *   instance: string,
+ *   joined: boolean,
+ *   cursor: import("./cursor.js").Cursor | null,
  *   focus: ToPortlet | null,
  *   batcher: ReturnType<typeof createMessageBatcher>,
  * }} Portlet
@@ -80,7 +81,7 @@ export function mountPortlets(root, { store, request, onMessage }) {
     if (!portlet) return;
     if (message.kind === "ready") {
       // A reloaded page has received nothing yet.
-      Object.assign(portlet, { ready: true, loads: portlet.loads + 1, seq: 0, instance: "" });
+      Object.assign(portlet, { ready: true, loads: portlet.loads + 1, joined: false, cursor: null });
       portlet.batcher.clear();
       if (portlet !== spare) initialize(portlet);
       else for (const resume of spareAwaited.splice(0)) resume();
@@ -143,9 +144,8 @@ export function mountPortlets(root, { store, request, onMessage }) {
   async function open(portlet) {
     if (!online || !portlet.ready || !portlet.wanted || !store.state.sessions.has(portlet.sessionId)) return;
     const { sessionId } = portlet;
-    const since = portlet.instance === store.state.instance && portlet.seq > 0 ? { since: portlet.seq } : {};
     try {
-      await request({ type: "session:open", sessionId, ...since });
+      await request({ type: "session:open", sessionId, ...openFrom(portlet.cursor) });
     } catch (error) {
       if (error instanceof RequestError && error.error.code !== "OFFLINE") {
         send(portlet, { kind: "failed", error: /** @type {any} */ (error.error) });
@@ -209,8 +209,8 @@ export function mountPortlets(root, { store, request, onMessage }) {
       ready: false,
       loads: 0,
       wanted: false,
-      seq: 0,
-      instance: "",
+      joined: false,
+      cursor: null,
       focus: null,
       batcher,
     };
@@ -303,11 +303,8 @@ export function mountPortlets(root, { store, request, onMessage }) {
       }
       const portlet = "sessionId" in frame && frame.sessionId ? portlets.get(frame.sessionId) : undefined;
       if (!portlet || frame.type === "session:page" || frame.type === "session:output") return;
-      // A message that arrives before the history belongs to an earlier page: the current one has received nothing yet.
-      if ("seq" in frame && (frame.type === "session:history" || portlet.instance === store.state.instance)) {
-        portlet.seq = frame.seq;
-        portlet.instance = store.state.instance;
-      }
+      portlet.joined ||= frame.type === "session:history";
+      portlet.cursor = advance(portlet.cursor, frame, portlet.joined);
       deliverTo(portlet, message);
     },
     /** @param {boolean} now */
@@ -319,6 +316,7 @@ export function mountPortlets(root, { store, request, onMessage }) {
         // the browser replaced with its error page, which we may not inspect.
         if (!online && !portlet.ready) portlet.asked = false;
         else if (online && (!portlet.asked || portlet.frame.contentDocument === null)) loadPage(portlet);
+        portlet.joined = false;
       }
       for (const portlet of portlets.values()) send(portlet, { kind: "online", online });
     },

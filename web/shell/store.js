@@ -19,7 +19,6 @@ const ALIVE = new Set(["needs_permission", "working", "starting", "reconnecting"
 export function createStore() {
   const state = {
     home: "",
-    instance: "",
     version: "",
     /** The server's machine can show an editor or a terminal. */
     hasDisplay: false,
@@ -113,7 +112,6 @@ export function createStore() {
         state.online = true;
         changes.agents = true;
         state.home = frame.home;
-        state.instance = frame.instance;
         state.version = frame.version;
         state.hasDisplay = frame.hasDisplay;
         state.sessionStatuses.clear();

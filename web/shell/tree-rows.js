@@ -1,5 +1,6 @@
 // tree-rows.js: one project's header and one session's row, created once and then updated.
 import { NAMES } from "../shared/attention.js";
+import { listMark } from "../shared/continuity.js";
 import { h, setAttribute, setText } from "../shared/dom.js";
 import { glyph, icon, mark, setGlyph } from "../shared/icons.js";
 import { relativeTime } from "../shared/time.js";
@@ -129,7 +130,8 @@ export function addRowActions(row) {
  * @param {{ session: SessionSummary, agentName: string, current: boolean, now: number }} now
  */
 export function updateSessionRow(row, { session, agentName, current, now }) {
-  const [slot, title, , time] = row.children;
+  const [slot, title] = row.children;
+  const time = row.querySelector(":scope > .row-time");
   const sign = slot?.firstElementChild;
   const ago = relativeTime(session.lastActiveAt, now);
   if (row.dataset.attention !== session.attention) {
@@ -137,14 +139,35 @@ export function updateSessionRow(row, { session, agentName, current, now }) {
     if (sign instanceof SVGElement) setGlyph(sign, session.attention, NAMES[session.attention]);
   }
   setAttribute(row, "aria-current", current ? "true" : null);
+  const continuity = drawContinuity(row, session);
   setAttribute(row, "aria-label", [
     `${session.title} ${ago}`,
     session.attention === "idle" ? "" : NAMES[session.attention],
     agentName,
+    continuity,
   ].filter(Boolean).join(", "));
   if (title) {
     setText(title, session.title);
     setAttribute(title, "title", session.title);
   }
   if (time) setText(time, ago);
+}
+
+/**
+ * Few rows have a mark, so it is added when needed.
+ * @param {HTMLElement} row
+ * @param {SessionSummary} session
+ * @returns {string} Its name, or nothing.
+ */
+function drawContinuity(row, session) {
+  const mark = listMark(session);
+  const now = mark ? session.continuity : "";
+  if ((row.dataset.continuity ?? "") === now) return mark?.label ?? "";
+  row.querySelector(":scope > .row-continuity")?.remove();
+  setAttribute(row, "data-continuity", now || null);
+  if (!mark?.icon) return "";
+  row.querySelector(":scope > .row-title")?.after(
+    h("span", { class: "row-continuity", title: `${mark.label}. ${mark.meaning}` }, icon(mark.icon)),
+  );
+  return mark.label;
 }

@@ -8,6 +8,7 @@ import {
   framesOf,
   newSession,
   projectRow,
+  routeSocket,
   send,
   sessionRow,
   tab,
@@ -60,6 +61,15 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       }
       await frame.locator(".thinking button").click();
       await checkAccess(shell, "conversation");
+      await frame.locator(".continuity").click();
+      await expect(frame.getByRole("dialog", { name: "How this conversation goes on" })).toBeVisible();
+      await checkAccess(shell, "continuity");
+      await shell.keyboard.press("Escape");
+      await tab(shell, "markdown please").click({ button: "right" });
+      await shell.getByRole("menuitem", { name: "Export…" }).click();
+      await expect(shell.getByRole("dialog", { name: "Export conversation" })).toBeVisible();
+      await checkAccess(shell, "export");
+      await shell.keyboard.press("Escape");
       await shell.keyboard.press("Control+k");
       await expect(shell.getByRole("dialog")).toBeVisible();
       await checkAccess(shell, "palette");
@@ -104,6 +114,30 @@ for (const theme of /** @type {const} */ (["dark", "light"])) {
       }
       await shell.locator(".top-bar [data-command=sidebar]").click();
       await checkAccess(shell, "sidebar of a phone");
+    });
+
+    test(`axe finds nothing serious in turns that are forgotten or not recorded (${theme})`, async ({ app, page }) => {
+      await page.emulateMedia({ reducedMotion: "reduce", colorScheme: theme });
+      await routeSocket(page, (socket) => {
+        const server = socket.connectToServer();
+        server.onMessage((data) => {
+          const frame = JSON.parse(String(data));
+          const turns = (/** @type {object[]} */ all) => all.map((turn) => ({ ...turn, forgotten: true }));
+          socket.send(JSON.stringify(frame.type === "session:turn" ? { ...frame, recorded: false }
+            : frame.type === "session:history" ? { ...frame, turns: turns(frame.turns) } : frame));
+        });
+      });
+      await page.goto(app.link);
+      await addProject(page, app.directory("ferry"));
+      await send(await newSession(page, "ferry"), "markdown please");
+      await finished(current(page));
+      await page.reload();
+      await expect(current(page).locator(".user-turn")).toHaveCount(1);
+      await send(current(page), "hello");
+      await finished(current(page));
+      await expect(current(page).locator(".memory-mark")).toHaveCount(2);
+      await expect(current(page).locator(".user-unrecorded >> visible=true")).toHaveCount(1);
+      await checkAccess(page, "forgotten and not recorded");
     });
 
     test(`axe finds nothing serious on the screens of what can go wrong (${theme})`, async (

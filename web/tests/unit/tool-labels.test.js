@@ -122,7 +122,7 @@ test("a history without `since` replaces everything, one with it is merged", () 
   session.apply({ ...whole, entries: [{ ...history.entries[0], itemId: "old" }] });
   session.apply(history);
   assert.deepEqual([...session.state.items.keys()], ["old", "item-1"]);
-  session.apply(whole);
+  session.apply({ ...whole, more: false });
   assert.deepEqual([...session.state.items.keys()], ["item-1"]);
 });
 
@@ -131,10 +131,9 @@ test("older items are added before the known ones, once", () => {
   const { since: _, ...history } = goldens("server.session.history")[0]?.[1];
   const entry = history.entries[0];
   session.apply({ ...history, entries: [{ ...entry, itemId: "c" }] });
-  session.prepend(
-    [{ ...entry, itemId: "a", turnId: "t0" }, { ...entry, itemId: "b" }, { ...entry, itemId: "c" }],
-    false,
-  );
+  const page = goldens("server.session.page")[0]?.[1];
+  const entries = [{ ...entry, itemId: "a", turnId: "t0" }, { ...entry, itemId: "b" }, { ...entry, itemId: "c" }];
+  session.prepend({ ...page, entries });
   assert.deepEqual(session.state.turns.map(({ id, items }) => [id, items]), [["t0", ["a"]], ["turn-1", ["b", "c"]]]);
   assert.equal(session.state.more, false);
   assert.ok(mergeUpsert(undefined, entry));
