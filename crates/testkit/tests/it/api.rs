@@ -40,7 +40,7 @@ async fn every_described_route_is_there_and_answers_as_described() {
             routes += 1;
         }
     }
-    assert_eq!(routes, 14, "a route was added or lost: describe it");
+    assert_eq!(routes, 18, "a route was added or lost: describe it");
 }
 
 #[tokio::test]
@@ -152,6 +152,7 @@ async fn answers_have_the_shape_of_the_golden_files_and_of_the_description() {
         ("status", "SessionStatus", app.request("GET", &format!("/api/session/{id}/status"), None).await),
         ("sent", "Sent", app.request("POST", &format!("/api/session/{id}/send"), Some(&prompt)).await),
         ("browsers", "BrowserList", browsers(&app).await),
+        ("pruned", "Pruned", app.request("POST", "/api/journal/prune", Some(&json!({"olderThanMs": 1_000_000}))).await),
         ("revoked", "Revoked", app.request("POST", "/api/browsers/revoke", Some(&json!({"all": true}))).await),
         ("error", "Error", app.request("GET", "/api/session/codex:none/status", None).await),
     ] {

@@ -206,6 +206,10 @@ async fn after_clear_the_session_keeps_its_id_and_continues_with_what_came_after
     let mut window = setup.app.window().await;
     let sessions = setup.sessions(&mut window).await;
     assert_eq!(sessions.iter().map(|session| &session.id).collect::<Vec<_>>(), [&session.id]);
-    let screen = Screen::open(&mut window, &session.id).await;
-    assert!(text(&screen).contains("after it") && !text(&screen).contains("before it"), "{}", text(&screen));
+    let mut screen = Screen::open(&mut window, &session.id).await;
+    assert!(text(&screen).contains("before it") && text(&screen).contains("after it"), "{}", text(&screen));
+    // The agent's own history begins after it.
+    let forgotten = |screen: &Screen| screen.records.iter().map(|turn| turn.forgotten).collect::<Vec<_>>();
+    screen.until(&mut window, "what is forgotten", |screen| forgotten(screen).contains(&true)).await;
+    assert_eq!((forgotten(&screen)[0], forgotten(&screen).last()), (true, Some(&false)), "{:?}", screen.records);
 }

@@ -112,6 +112,7 @@ async fn a_session_whose_agent_reports_nothing_of_it_is_a_copy_and_shows_the_mes
         let (mut window, session, mut screen) = setup.begin("codex").await;
         screen.send_until_answer(&mut window, "say:so far\nhold:never", "so far").await;
         setup.until_kept("say:so far hold:never").await;
+        setup.until_recorded("so far").await;
         if is_killed {
             setup.app.kill().await;
         } else {
@@ -119,12 +120,13 @@ async fn a_session_whose_agent_reports_nothing_of_it_is_a_copy_and_shows_the_mes
             assert!(setup.app.ended().await.success());
         }
 
-        let setup = setup.again_with(|builder| builder.env("CODEX_ACP_CMD", agent("empty-load"))).await;
+        let setup = setup.again_with(|builder| builder.env("CODEX_ACP_CMD", agent("empty-load no-resume"))).await;
         let mut window = setup.app.window().await;
         let mut screen = Screen::open(&mut window, &session).await;
-        assert_eq!((screen.asked(), screen.answers()), (vec!["say:so far hold:never"], vec![]), "killed: {is_killed}");
+        assert_eq!(screen.asked(), ["say:so far\nhold:never"], "killed: {is_killed}");
+        assert_eq!(screen.answers(), ["so far"], "killed: {is_killed}");
         assert_eq!(screen.records.last().map(|turn| turn.status), Some(end), "killed: {is_killed}");
-        assert_eq!(state(&setup, &mut window, &session).await.continuity, Continuity::Copy, "killed: {is_killed}");
+        assert_eq!(state(&setup, &mut window, &session).await.continuity, Continuity::Dormant, "no agent was asked");
         let answer = window
             .call(&ClientMessage::SessionOpen {
                 session_id: session.clone(),
@@ -135,6 +137,7 @@ async fn a_session_whose_agent_reports_nothing_of_it_is_a_copy_and_shows_the_mes
             .await;
         assert!(matches!(answer, ServerMessage::SessionHistory { .. }));
         screen.converse(&mut window, "say:next").await;
-        assert_eq!(screen.answers(), ["next"]);
+        assert_eq!(screen.answers(), ["so far", "next"]);
+        assert_eq!(state(&setup, &mut window, &session).await.continuity, Continuity::Copy, "killed: {is_killed}");
     }
 }

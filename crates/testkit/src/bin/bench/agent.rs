@@ -106,13 +106,12 @@ impl Scene<'_> {
 
     fn items(&self, count: usize) {
         for number in 0..count {
-            let text =
-                format!("Part {number} of the **work** is done; `item_{number}` holds what came of it. ").repeat(4);
+            let text = item_text(number);
             let update = match number % 2 {
                 0 => json!({"sessionUpdate": "agent_message_chunk", "messageId": format!("{}-{number}", self.message),
                     "content": {"type": "text", "text": text}}),
                 _ => json!({"sessionUpdate": "tool_call", "toolCallId": format!("{}-{number}", self.message),
-                    "title": "cargo test", "kind": "execute", "status": "completed", "rawInput": {"command": "cargo test"},
+                    "title": "cargo test", "kind": "execute", "status": "completed", "rawInput": item_arguments(),
                     "content": [{"type": "content", "content": {"type": "text", "text": text}}]}),
             };
             let params = json!({"sessionId": self.session, "update": update});
@@ -131,6 +130,16 @@ impl Scene<'_> {
         piece(line);
         line.extend_from_slice(b"\"}}}}\n");
     }
+}
+
+/// What item `number` of `items` says.
+pub(crate) fn item_text(number: usize) -> String {
+    format!("Part {number} of the **work** is done; `item_{number}` holds what came of it. ").repeat(4)
+}
+
+/// The arguments of its commands.
+pub(crate) fn item_arguments() -> Value {
+    json!({"command": "cargo test"})
 }
 
 fn stamped(number: usize, line: &mut Vec<u8>) {

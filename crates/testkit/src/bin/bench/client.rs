@@ -85,20 +85,26 @@ impl Window {
         Ok(received)
     }
 
-    pub(crate) async fn call(&mut self, mut message: Value) -> anyhow::Result<Value> {
+    pub(crate) async fn call(&mut self, message: Value) -> anyhow::Result<Value> {
+        Ok(self.timed_call(message).await?.0)
+    }
+
+    /// The answer, and the milliseconds from the request to the answer at the socket.
+    pub(crate) async fn timed_call(&mut self, mut message: Value) -> anyhow::Result<(Value, f64)> {
         self.asked += 1;
         let id = format!("b{}", self.asked);
         message["requestId"] = id.as_str().into();
+        let begun = nanoseconds();
         self.socket.send(Message::text(message.to_string())).await?;
         loop {
-            let (_, text) = next(&mut self.socket).await?;
+            let (at, text) = next(&mut self.socket).await?;
             if !text.contains(&id) {
                 continue;
             }
             let answer: Value = serde_json::from_str(&text)?;
             if answer["requestId"] == id.as_str() {
                 ensure!(answer["type"] != "error", "{text}");
-                return Ok(answer);
+                return Ok((answer, at.saturating_sub(begun) as f64 / 1e6));
             }
         }
     }

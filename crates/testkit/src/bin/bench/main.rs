@@ -1,6 +1,6 @@
 //! Measures the program that lies beside this one over real pipes and sockets, and prints a table; `--json FILE` writes
 //! the same for machines. `--quick` measures less, to see that it works. `--and FILE` adds rows that were measured
-//! elsewhere, in a browser.
+//! elsewhere, in a browser. `--journal` measures only the rows of the journal.
 //!
 //! A row is one figure with its target. Where it makes sense, the floor stands beside it: the same work done in the same
 //! run by a bare relay, which passes each line of the agent to a WebSocket without looking at it, or by a bare write of a
@@ -12,6 +12,8 @@ mod client;
 mod clock;
 mod comeback;
 mod disk;
+mod journal_file;
+mod journal_load;
 mod memory;
 mod relay;
 mod row;
@@ -36,10 +38,41 @@ pub(crate) struct Effort {
     pub(crate) full_speed_chunks: usize,
     /// Changes of the list of projects.
     pub(crate) changes: usize,
+    /// Of ten live sessions each.
+    pub(crate) most_items: usize,
+    /// Of the longest session in the large journal.
+    pub(crate) journal_items: usize,
+    /// How large the large journal is.
+    pub(crate) journal_bytes: u64,
 }
 
-const WHOLE: Effort = Effort { starts: 60, rounds: 3, paced_chunks: 1_000, full_speed_chunks: 300_000, changes: 200 };
-const QUICK: Effort = Effort { starts: 5, rounds: 1, paced_chunks: 100, full_speed_chunks: 20_000, changes: 20 };
+const WHOLE: Effort = Effort {
+    starts: 60,
+    rounds: 3,
+    paced_chunks: 1_000,
+    full_speed_chunks: 300_000,
+    changes: 200,
+    most_items: 20_000,
+    journal_items: 100_000,
+    journal_bytes: 5_000_000_000,
+};
+const QUICK: Effort = Effort {
+    starts: 5,
+    rounds: 1,
+    paced_chunks: 100,
+    full_speed_chunks: 20_000,
+    changes: 20,
+    most_items: 2_500,
+    journal_items: 5_000,
+    journal_bytes: 50_000_000,
+};
+
+/// Which rows are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    All,
+    Journal,
+}
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -62,17 +95,18 @@ fn run(future: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
 }
 
 async fn bench(mut args: impl Iterator<Item = String>) -> anyhow::Result<()> {
-    let (mut json, mut effort, mut rows) = (None, WHOLE, Vec::new());
+    let (mut json, mut effort, mut part, mut rows) = (None, WHOLE, Part::All, Vec::new());
     while let Some(arg) = args.next() {
         let mut file = || args.next().map(PathBuf::from).with_context(|| format!("{arg} needs the name of a file"));
         match arg.as_str() {
             "--json" => json = Some(file()?),
             "--and" => rows.extend(rows_in(&file()?)?),
             "--quick" => effort = QUICK,
-            other => bail!("{other} is not known: there are --json FILE, --and FILE and --quick"),
+            "--journal" => part = Part::Journal,
+            other => bail!("{other} is not known: there are --json FILE, --and FILE, --journal and --quick"),
         }
     }
-    rows.splice(0..0, row::json(&measure(&program()?, effort).await?));
+    rows.splice(0..0, row::json(&measure(&program()?, effort, part).await?));
     print!("{}", row::table(&rows));
     if let Some(file) = json {
         let text = serde_json::to_string_pretty(&rows)? + "\n";
@@ -86,11 +120,13 @@ fn rows_in(file: &Path) -> anyhow::Result<Vec<Value>> {
     serde_json::from_slice(&text).with_context(|| format!("{} holds no rows", file.display()))
 }
 
-async fn measure(program: &Path, effort: Effort) -> anyhow::Result<Vec<Row>> {
+async fn measure(program: &Path, effort: Effort, part: Part) -> anyhow::Result<Vec<Row>> {
+    if part == Part::Journal {
+        return journal_rows(program, effort).await;
+    }
     let mut rows = vec![server::binary_size(program)?];
     rows.extend(server::cold_start(program, effort.starts).await?);
     rows.push(server::idle_memory(program).await?);
-    rows.extend(memory::ten_long_sessions(program).await?);
     rows.extend(disk::change(program, effort).await?);
     rows.push(streaming::new_session(program, effort).await?);
     rows.extend(comeback::rows(program, effort).await?);
@@ -98,6 +134,24 @@ async fn measure(program: &Path, effort: Effort) -> anyhow::Result<Vec<Row>> {
     rows.extend(streaming::full_speed(program, effort).await?);
     rows.push(streaming::throughput(program, effort, 10).await?);
     rows.extend(streaming::bytes(program).await?);
+    rows.extend(journal_rows(program, effort).await?);
+    Ok(rows)
+}
+
+async fn journal_rows(program: &Path, effort: Effort) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (items, turns, most) in
+        [(2_000, 1, 40.0), (2_000, 10, 40.0), (effort.most_items, 1, 45.0), (effort.most_items, 100, 45.0)]
+    {
+        rows.extend(memory::ten_long_sessions(program, items, turns, most).await?);
+    }
+    for sessions in [1, 10] {
+        rows.extend(journal_load::throughput(program, effort, sessions).await?);
+    }
+    rows.extend(journal_load::latency(program, effort).await?);
+    rows.extend(journal_load::size(program, effort).await?);
+    rows.push(journal_load::idle_writes(program).await?);
+    rows.extend(journal_file::rows(program, effort).await?);
     Ok(rows)
 }
 

@@ -32,7 +32,11 @@ impl Server {
 
     /// Over the data that is there.
     pub(crate) async fn start_in(program: &Path, home: TempDir) -> anyhow::Result<Self> {
-        let (child, link) = start(program, home.path()).await?;
+        Self::start_with(program, home, &[]).await
+    }
+
+    pub(crate) async fn start_with(program: &Path, home: TempDir, args: &[&str]) -> anyhow::Result<Self> {
+        let (child, link) = start(program, home.path(), args).await?;
         let token =
             std::fs::read_to_string(home.path().join(".liminal-builder/token")).context("there is no secret")?;
         Ok(Self { child, address: link.trim_end_matches('/').to_owned(), token: token.trim().to_owned(), home })
@@ -40,6 +44,14 @@ impl Server {
 
     pub(crate) fn resident_mebibytes(&self) -> anyhow::Result<f64> {
         resident_mebibytes(&self.child)
+    }
+
+    /// What it has had written to a disk so far.
+    pub(crate) fn written_bytes(&self) -> anyhow::Result<u64> {
+        let pid = self.child.id().context("the process ended by itself")?;
+        let counters = std::fs::read_to_string(format!("/proc/{pid}/io"))?;
+        let written = counters.lines().find_map(|line| line.strip_prefix("write_bytes: ")).context("no write_bytes")?;
+        Ok(written.parse()?)
     }
 
     /// Ends it and keeps its data.
@@ -89,7 +101,12 @@ pub(crate) fn binary_size(program: &Path) -> anyhow::Result<Row> {
 /// From the call that starts the process to the moment it prints where it listens.
 pub(crate) async fn cold_start(program: &Path, starts: usize) -> anyhow::Result<[Row; 2]> {
     let home = tempfile::tempdir()?;
-    start(program, home.path()).await?; // The first start also makes the data directory and the secret.
+    start(program, home.path(), &[]).await?; // The first start also makes the data directory and the secret.
+    cold_start_in(program, starts, home.path(), "cold start to listening").await
+}
+
+/// The same over the data that is there.
+pub(crate) async fn cold_start_in(program: &Path, starts: usize, home: &Path, what: &str) -> anyhow::Result<[Row; 2]> {
     let (mut times, mut floor) = (Vec::new(), Vec::new());
     for _ in 0..starts {
         let begun = Instant::now();
@@ -97,21 +114,18 @@ pub(crate) async fn cold_start(program: &Path, starts: usize) -> anyhow::Result<
         floor.push(begun.elapsed().as_secs_f64() * 1000.0);
         relay.end().await?;
         let begun = Instant::now();
-        let (child, _) = start(program, home.path()).await?;
+        let (child, _) = start(program, home, &[]).await?;
         times.push(begun.elapsed().as_secs_f64() * 1000.0);
         end(child).await?;
     }
     let mut row = |name: &str, part, target| Row {
-        name: name.into(),
+        name: format!("{what}, {name}"),
         value: quantile(&mut times, part),
         unit: "ms",
         target,
         floor: Some(quantile(&mut floor, part)),
     };
-    Ok([
-        row("cold start to listening, p50", 0.5, Target::Most(15.0)),
-        row("cold start to listening, p95", 0.95, Target::None),
-    ])
+    Ok([row("p50", 0.5, Target::Most(15.0)), row("p95", 0.95, Target::None)])
 }
 
 pub(crate) async fn idle_memory(program: &Path) -> anyhow::Result<Row> {
@@ -142,9 +156,9 @@ fn resident_mebibytes(child: &Child) -> anyhow::Result<f64> {
 }
 
 /// Returns when it listens, with the address it gives.
-async fn start(program: &Path, home: &Path) -> anyhow::Result<(Child, String)> {
+async fn start(program: &Path, home: &Path, args: &[&str]) -> anyhow::Result<(Child, String)> {
     let mut command = Command::new(program);
-    command.args(["--port", "0", "--no-open", "--log", "error"]);
+    command.args(["--port", "0", "--no-open", "--log", "error"]).args(args);
     command.env_clear().env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("CODEX_ACP_CMD", format!("'{}' agent", std::env::current_exe()?.display()));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
