@@ -83,13 +83,15 @@ async fn watch(app: &TestApp, parts: &[Part], turns: usize) -> Vec<Screen> {
     screens
 }
 
-/// Reopens the session over and over, as someone who reloads the page does, until so many turns are over.
-async fn reload(app: &TestApp, session: &SessionId, turns: usize) -> Screen {
+/// Reopens the session over and over, as someone who reloads the page does, until its last turn is over.
+async fn reload(app: &TestApp, part: &Part) -> Screen {
     loop {
         let mut window = app.view_window().await;
-        let mut screen = Screen::open(&mut window, session).await;
-        let over = screen.records.iter().filter(|turn| turn.status == TurnRecordStatus::Completed).count();
-        if over == turns {
+        let mut screen = Screen::open(&mut window, &part.session).await;
+        // A page has the turns of the items that it was sent.
+        let is_last = screen.asked().last() == part.prompts.last().map(String::as_str).as_ref();
+        let is_over = screen.records.last().is_some_and(|turn| turn.status == TurnRecordStatus::Completed);
+        if is_last && is_over {
             assert!(screen.is_settled());
             return screen;
         }
@@ -130,7 +132,7 @@ async fn ten_sessions_at_once_reach_every_window_word_for_word() {
         part.play(&mut window).await
     }));
     let watching = watch(&setup.app, &parts, turns);
-    let reloading = reload(&setup.app, &parts[0].session, turns);
+    let reloading = reload(&setup.app, &parts[0]);
     let all = async { tokio::join!(playing, watching, reloading) };
     let (played, watched, reloaded) = tokio::select! {
         done = tokio::time::timeout(DEADLINE * 10, all) => done.expect("it never came to an end"),
